@@ -819,6 +819,57 @@ def test_a_new_string_that_is_garbled_alone_is_refused(text: str, old: str, new:
     assert reason in found.reason
 
 
+@pytest.mark.parametrize(
+    ("new", "reason"),
+    [
+        ("    one(1)\n    five(2)\n</new_string>", "belongs to no file"),
+        ("    one(1)\n    five(2)</parameter>\n</invoke>", "belongs to no file"),
+        ("<![CDATA[    one(1)\n    five(2)]]>", "belongs to no file"),
+        ("=======\n    one(1)\n    five(2)\n>>>>>>> REPLACE", "belongs to no file"),
+        ("python\n    one(1)\n    five(2)", "belongs to no file"),
+        ('"    one(1)\\n    five(2)"', "belongs to no file"),
+        ("    one(1)\n    five(2)\n```", "Markdown fence"),
+        ("```python\n    one(1)\n    five(2)", "Markdown fence"),
+        ("[2]     one(1)\n[3]     five(2)", "line numbers"),
+        ("    one(1)\n3:     five(2)", "line numbers"),
+        ("7) one(1)\n8) five(2)", "line numbers"),
+        ("    one(1)\n+    five(2)", "diff signs"),
+        ("> one(1)\n> five(2)", "before each of its lines"),
+        ("    one(1)\\n\n    five(2)\\n", "written out"),
+        ("    one(1)\n    five(2)\\n    six(2)", "written out"),
+        ("    one(1)\\r\\n    five(2)", "written out"),
+        ("    one(1)\n    five（2）", "full-width signs"),
+        ("    one(1)\n    a\u00a0=\u00a0five(2)", "no-break spaces"),
+    ],
+)
+def test_what_no_line_of_code_begins_or_ends_with_is_not_written(new: str, reason: str) -> None:
+    text = "def f():\n    one(1)\n    two(2)\n    three(3)\n"
+    found = match_edit(text, "    one(1)\n    two(2)", new, path="a.go")
+    assert isinstance(found, Refusal)
+    assert reason in found.reason
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        "1. one\n2. two",
+        "+ one\n+ two",
+        "> one\n> two",
+        "one\n===",
+        "- one\n- two",
+        "# one\n# two",
+        "<p>two</p>",
+    ],
+)
+def test_what_prose_and_lists_begin_with_is_written(new: str) -> None:
+    assert after("head\none\ntwo\n", "one\ntwo", new) == f"head\n{new}\n"
+
+
+def test_what_a_string_begins_with_unseen_or_ends_its_lines_by_is_not_written() -> None:
+    assert after("a = 1\nb = 2\n", "b = 2", "\ufeffb = 3") == "a = 1\nb = 3\n"
+    assert after("a = 1\nb = 2\n", "a = 1\rb = 2", "a = 1\rb = 3") == "a = 1\nb = 3\n"
+
+
 @pytest.mark.parametrize("new", ['x = "' + '\\"' * 50_000, "'" + "\\" * 50_001, "a\\n" + "'\"" * 50_000])
 def test_quotes_and_backslashes_that_nothing_closes_take_no_time(new: str) -> None:
     assert isinstance(match_edit("a\n", "a", new), Edit | Refusal)

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from dogu.language import sentence
 from dogu.workspace.edit_match.alignment import word_chars
 from dogu.workspace.edit_match.find import find_elided, find_exact, find_folded, folded_places
+from dogu.workspace.edit_match.garbled import garbled_copy, is_garbled_alone
 from dogu.workspace.edit_match.nearest import LineIndex, nearest, places_shown
 from dogu.workspace.edit_match.result import (
     OVERLAP,
@@ -37,8 +38,6 @@ from dogu.workspace.edit_match.unescape import (
     NUMBERS_STAGE,
     Reading,
     check_escapes,
-    garbled_copy,
-    is_garbled_alone,
     is_json,
     readings,
 )
@@ -169,7 +168,7 @@ class _Matcher:
 
     def match(self, wanted: Wanted, *, exact_only: bool = False, alone: bool = True) -> Edit | Refusal:
         """Find one edit; one that isn't `alone` may leave a text that can't be parsed without the others."""
-        wanted = Wanted(wanted.old.replace("\r\n", "\n"), wanted.new.replace("\r\n", "\n"), wanted.expected)
+        wanted = Wanted(self._with_breaks(wanted.old), self._with_breaks(wanted.new), wanted.expected)
         wanted = wanted._replace(**self._without_unseen(wanted.old, wanted.new))
         whole, wanted = wanted, wanted._replace(new=restored_head(*wanted[:2]))
         refusal = self._refuse_strings(wanted)
@@ -195,7 +194,8 @@ class _Matcher:
     def _refuse_garbled(self, wanted: Wanted, found: Found) -> Refused | None:
         """Refuse a `new` that is garbled though `old` isn't, both as they were read."""
         old, new = found.read or wanted[:2]
-        reason = is_garbled_alone(old, new, self._text)
+        line = _line_spans(self._text, found.spans[:1])[0][0]
+        reason = is_garbled_alone(old, new, self._text, line, self._path)
         copied = not reason and garbled_copy(old, [piece.body for piece in found.replacements], self._text)
         if copied:
             reason = f"a line of new_string is garbled, which the file has so: {copied[:_LONGEST_SHOWN]}"
@@ -342,11 +342,16 @@ class _Matcher:
             return way
         return way._replace(old=way.old[:-1], new=way.new.removesuffix("\n"))
 
+    def _with_breaks(self, string: str) -> str:
+        """Return a string with its line endings as `\\n`; a lone CR is one where the text has none."""
+        string = string.replace("\r\n", "\n")
+        return string if "\r" in self._text else string.replace("\r", "\n")
+
     def _without_unseen(self, old: str, new: str) -> dict[str, str]:
         """Return the strings without what reading a file shows of its first character, or copying brings along."""
-        if old[:1] not in _UNSEEN or old in self._text:
+        if new[:1] not in _UNSEEN and (old[:1] not in _UNSEEN or old in self._text):
             return {"old": old, "new": new}
-        return {"old": old.lstrip(_UNSEEN), "new": new.lstrip(_UNSEEN)}
+        return {"old": old if old in self._text else old.lstrip(_UNSEEN), "new": new.lstrip(_UNSEEN)}
 
     # what comes of it
 

@@ -9,7 +9,7 @@ same text in the end.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from html import unescape
 from itertools import pairwise
 from typing import NamedTuple
@@ -17,7 +17,6 @@ from typing import NamedTuple
 from dogu.language import sentence
 from dogu.workspace.diff import Change, changed_ranges
 from dogu.workspace.edit_match.result import UncleanError
-from dogu.workspace.edit_match.views import fold
 
 JSON_STAGE = sentence("JSON escapes")
 NUMBERS_STAGE = sentence("line numbers")
@@ -36,7 +35,7 @@ class Reading(NamedTuple):
     is_sure: bool
 
 
-def _unquoted(text: str) -> str | None:
+def unquoted(text: str) -> str | None:
     """Return what a whole JSON string stands for; None for what is none."""
     match = _JSON_STRING.fullmatch(text)
     return _undone(match[1], _ESCAPES[0]) if match else None
@@ -52,7 +51,7 @@ def readings(old: str, new: str) -> Iterator[Reading]:
         fenced = fenced if not read or read.endswith("\n") else fenced.removesuffix("\n")
         forgiven = sentence("a Markdown fence around the strings")
         yield Reading(sentence("fence"), forgiven, fenced, read, True)
-    if (quoted := _unquoted(old)) is not None and (new_quoted := _unquoted(new)) is not None:
+    if (quoted := unquoted(old)) is not None and (new_quoted := unquoted(new)) is not None:
         yield Reading(JSON_STAGE, sentence("the strings were written as JSON strings"), quoted, new_quoted, True)
     for row in _ESCAPES:
         if row.whole and not row.whole.fullmatch(old):
@@ -141,14 +140,41 @@ _ESCAPES = [
 ESCAPE_STAGES = frozenset(row.stage for row in _ESCAPES[:7])
 _PARTIAL_STAGES = frozenset(row.stage for row in _ESCAPES[1:7])
 _BREAK = "\\n"
+_STRAIGHT = "\"'"
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})[^\n`]*\n(.*?\n?)[ \t]*\1[ \t]*\s*", re.DOTALL)
+_QUOTED = re.compile(r"""(['"`])(?>(?:\\.|(?!\1)[^\\]){0,1000})\1""", re.DOTALL)
+_QUOTED_IN_LINE = re.compile(r"""(['"`])(?>(?:\\.|(?!\1)[^\\\n]){0,1000})\1""")
+# Not in a regular expression's slashes, nor a word of TeX's or a path's: what is before ends something, and what
+# follows begins a line.
+_WRITTEN_BREAK = re.compile(
+    r"(?:[\w;{}()\[\],>:]|\*/)[ \t]*\\n(?:\\t|[ \t]|[\w<}\])@#.-])|[.!?'\"]\\n(?: {2,}|\t+)\S|\w[.!?]\\n[\w#/]"
+)
+_SURELY_WRITTEN_BREAK = re.compile(
+    r"[\w;{})\],>:'\"]\\n(?: {4,}|\t+|(?:\\t)+)\S|[;{})\],>:]\\n {2}\S|[;{})\]]\\n[\w<}@#]|\\n\\n {4,}\S"
+)
+
+
+def brings_breaks(new: str, text: str, *, is_escaped: bool = True) -> bool:
+    r"""Whether `new` has line breaks written as `\n` outside of quotes, as the text hasn't; where it has others too and
+    isn't known to be escaped, only sure ones count.
+    """
+    if _BREAK not in new:
+        return False
+    styles = [_SURELY_WRITTEN_BREAK, *([_WRITTEN_BREAK] if is_escaped or "\n" not in new else ())]
+    return any(_is_outside(style, new) and not _is_outside(style, text) for style in styles)
+
+
+def _is_outside(style: re.Pattern[str], text: str) -> bool:
+    """Whether the text has the pattern outside of quotes, be they within a line or over several."""
+    text = text.replace("\\r\\n", _BREAK)
+    return all(style.search(quoted.sub('""', text)) for quoted in (_QUOTED, _QUOTED_IN_LINE))
 
 
 def check_escapes(way: Reading, sent: str, text: str) -> None:
     """Raise `UncleanError` where `new`, as it was read, is left with escapes that neither `old` nor the file has:
     whether those are one level too many as well can't be told.
     """
-    is_written, is_there = (_WRITTEN_BREAK.search(_QUOTED.sub('""', each)) for each in (way.new, text))
-    breaks = is_written and not is_there and (way.new == sent or way.stage in _PARTIAL_STAGES)
+    breaks = (way.new == sent or way.stage in _PARTIAL_STAGES) and brings_breaks(way.new, text)
     marks = ("\\\\", '\\"', "\\r", "\n\\t") if way.new != sent and way.stage in _PARTIAL_STAGES else ("\n\\t",)
     left = [mark for mark in marks if mark in way.new and mark not in way.old and (mark not in text or mark == "\\\\")]
     if left or (breaks and _BREAK not in way.old):
@@ -169,6 +195,18 @@ def _undone(text: str, row: _Escapes) -> str:
     read = row.pattern.sub(lambda match: row.meaning(match[0]), text)
     # surrogates that two escapes stood for are one character
     return read.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass") if "\\u" in text else read
+
+
+def without_escapes(line: str) -> str:
+    """Return a line without any backslashes that escape quotes or backslashes."""
+    for row in _ESCAPES[3:7] if "\\" in line else ():
+        line = _undone(line, row)
+    return line
+
+
+def without_entities(text: str) -> str:
+    r"""Return a text with its HTML entities and `\uXXXX` as the characters they stand for."""
+    return _undone(_undone(text, _ESCAPES[-1]), _ESCAPES[-2])
 
 
 def _with_new(row: _Escapes, old: str, read: str, new: str) -> Iterator[Reading]:
@@ -245,174 +283,6 @@ def _shared_spots(
         at, offset = end, new_end - end
 
 
-_ENTITY = re.compile(r"&(?:lt|gt|amp);")
-_ENTITY_RUN = re.compile(r"(?:[^\w\s&]|&(?:lt|gt|amp);)*&(?:lt|gt|amp);(?:[^\w\s&]|&(?:lt|gt|amp);)*")
-_SIGN = re.compile("[<>&]")
-_MIXED_WORD = re.compile(r"\w*(?:[A-Za-z][асеорхуіјѕАВЕКМНОРСТХ]|[асеорхуіјѕАВЕКМНОРСТХ][A-Za-z])\w*")
-_OTHER_QUOTED = re.compile("'[^']*'|`[^`]*`")
-_PLAIN = str.maketrans("“”„‘’\u00a0–—", '"""\'\' --')
-_STRAIGHT = "\"'"
-_CURLY = re.compile("[“”‘’]")
-_ESCAPED_CURLY = re.compile(r"\\[“”‘’]")
-_FEWEST_CHARS = 8
-_FENCE_LINE = re.compile(r"^[ \t]*(?:`{3}|~{3})", re.MULTILINE)
-_QUOTED = re.compile(r"""(['"`])(?>(?:\\.|(?!\1)[^\\]){0,1000})\1""", re.DOTALL)
-# Not in a regular expression's slashes, nor a word of TeX's or a path's: what is before ends something, and what
-# follows begins a line.
-_WRITTEN_BREAK = re.compile(
-    r"(?:[\w;{}()\[\],>:]|\*/)[ \t]*\\n(?:\\t|[ \t]|[\w<}\])@#.-])|[.!?'\"]\\n(?: {2,}|\t+)\S|\w[.!?]\\n[\w#/]"
-)
-_NO_COMMENT = r"^(?![ \t]*(?:[*#<%;]|//|/\*|--|>))"
-_STATEMENT_GARBLINGS = [  # what text and markup have by right: what shows so, the garbled line, what it is
-    (
-        re.compile(r"&(?:amp|lt|gt|quot);|</|/>"),
-        re.compile(
-            rf"{_NO_COMMENT}[^\n\"'`]{{0,300}}(?:&amp;&amp;|\s&[lg]t;=?\s|[-=]&gt;)[^\n]{{0,300}}[:;{{(&|][ \t]*$",
-            re.MULTILINE,
-        ),
-        "HTML entities",
-    ),
-    (
-        re.compile(r"\\\""),
-        re.compile(
-            rf"{_NO_COMMENT}[^\"'`\n]{{0,300}}[=(\[,:|&?+{{]\s*\\\"(?:[^\"'`\n]{{0,300}}\\\"){{1,9}}[^\"'`\n]{{0,300}}$",
-            re.MULTILINE,
-        ),
-        "quotes with a backslash before them",
-    ),
-    (
-        re.compile("\u00a0"),
-        re.compile(rf"{_NO_COMMENT}[^\n\"'`]{{0,300}}\w[ \u00a0][-+*/|&:]?=\u00a0", re.MULTILINE),
-        "no-break spaces",
-    ),
-    (
-        re.compile("[“”‘’]"),
-        re.compile(rf"{_NO_COMMENT}[^\n\"'`]{{0,300}}\w[=(][“”‘’]", re.MULTILINE),
-        "typographic quotes",
-    ),
-    (
-        re.compile("[–—]"),
-        re.compile(rf"{_NO_COMMENT}[^\n\"'`]{{0,300}}[\w)\]] [–—] [\w(][^\n\"'`]{{0,300}};[ \t]*$", re.MULTILINE),
-        "dashes",
-    ),
-]
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})[^\n`]*\n(.*?\n?)[ \t]*\1[ \t]*\s*", re.DOTALL)
-
-
-def is_garbled_alone(old: str, new: str, text: str) -> str:
-    r"""Say how `new` is garbled where `old` isn't and `text` has none of it; empty where it isn't, as far as is known.
-
-    A fence around it, a number before each line, line breaks written as `\n` outside of quotes; in
-    statements, entities, escaped quotes or no-break spaces.
-    """
-    if _fence(new) is not None and _fence(old) is None and not _FENCE_LINE.search(text):
-        return "new_string has a Markdown fence around it that old_string doesn't have: send what the file is to hold"
-    if any(_numbers_alone(old, new, style) for style in [*_NUMBERS, *_LISTED_NUMBERS]):
-        return "new_string has line numbers before its lines that old_string doesn't have: send the lines alone"
-    is_escaped = "\n" not in new or _has_escaped_quotes(new) or re.search(r"\\n {2,}\S", new)
-    breaks = is_escaped and "\\n" not in old and _WRITTEN_BREAK.search(_QUOTED.sub('""', new))
-    if breaks and not _WRITTEN_BREAK.search(_QUOTED.sub('""', text)):
-        return "new_string has \\n written out where its lines should end: send line breaks"
-    quotes = _odd_quotes(old, new, text)
-    if quotes:
-        return f"new_string has {quotes}, which old_string and the file there haven't"
-    return _odd_signs(old, new, text)
-
-
-def _odd_signs(old: str, new: str, text: str) -> str:
-    """Say which signs and letters of `new` aren't those that `old` and `text` have; empty for none."""
-    if _entities_alone(old, new, text):
-        return "new_string has HTML entities for what old_string or the file has as signs: send the signs"
-    known = {*old.split("\n")}
-    for word in _MIXED_WORD.findall("\n".join(line for line in new.split("\n") if line not in known)):
-        if word not in text:
-            return f"{word} in new_string has letters of two alphabets that look alike"
-    for trace, garbled, kind in _STATEMENT_GARBLINGS:
-        if trace.search(new) and not trace.search(old) and garbled.search(new) and not trace.search(text):
-            return f"new_string has {kind} in a statement, and the file has none: send the characters of the code"
-    return ""
-
-
-def _entities_alone(old: str, new: str, text: str) -> bool:
-    """Whether every `<`, `>` and `&` of `new` is an entity, in a line too that `old` has with signs, or beside what the
-    file has with signs, which has no entities.
-    """
-    meant = _undone(new, _ESCAPES[-1])
-    if meant in (new, old) or _ENTITY.search(old) or _SIGN.search(_ENTITY.sub("", new)):
-        return False
-    known = {line.strip() for line in old.split("\n")}
-    garbled = [line.strip() for line in new.split("\n") if _ENTITY.search(line)]
-    if any(_undone(line, _ESCAPES[-1]) in known for line in garbled):
-        return True
-    return not _ENTITY.search(text) and any(_undone(run, _ESCAPES[-1]) in text for run in _ENTITY_RUN.findall(new))
-
-
-def _odd_quotes(old: str, new: str, text: str) -> str:
-    """Name the quotes that `new` has for straight ones, and neither `old` nor `text`; empty for none."""
-    known = {line.strip() for line in old.split("\n")}
-    escaped = {line.strip() for line in new.split("\n") if '\\"' in line} - known
-    if escaped and new.replace('\\"', '"') != old:
-        if any(line.replace('\\"', '"') in known for line in escaped):
-            return "backslashes before the quotes of a line that both strings have"
-        if '"' in text and _has_escaped_quotes(new) and not _has_escaped_quotes(f"{old}\n{text}"):
-            return "a backslash before every quote of a line"
-    if _ESCAPED_CURLY.search(new) and not _ESCAPED_CURLY.search(old + text):
-        return "typographic quotes with a backslash before them"
-    is_straight = sum(map(old.count, _STRAIGHT)) > 1 and not _CURLY.search(old + text)
-    if is_straight and _CURLY.search(new) and not any(map(new.count, _STRAIGHT)) and fold(old) != fold(new):
-        return "typographic quotes"
-    return ""
-
-
-def _has_escaped_quotes(text: str) -> bool:
-    """Whether a line has quotes of one kind, all with a backslash before them."""
-    lines = (_OTHER_QUOTED.sub("", line) for line in text.split("\n") if '\\"' in line) if '\\"' in text else ()
-    return any(line.count('\\"') == line.count('"') > 1 and not {"'", "`"}.intersection(line) for line in lines)
-
-
-def garbled_copy(old: str, written: Iterable[str], text: str) -> str:
-    """Return the line of `text` that a line written is a copy of but for escapes, entities or typographic signs; empty
-    for none. Lines that `old` has are meant to change.
-    """
-    known = {line.strip() for line in old.split("\n")}
-    for line in {line.strip() for body in written for line in body.split("\n")} - known:
-        meant = _plain(line)
-        if meant != line and len(meant) >= _FEWEST_CHARS and meant not in known and _is_line(meant, text):
-            return meant
-    return ""
-
-
-def _plain(line: str) -> str:
-    """Return a line without any escapes, entities and typographic signs."""
-    for row in _ESCAPES[3:7] if "\\" in line else ():
-        line = _undone(line, row)
-    return unescape(line).translate(_PLAIN).strip()
-
-
-def _is_line(line: str, text: str) -> bool:
-    return line in text and re.search(rf"^[ \t]*{re.escape(line)}[ \t]*$", text, re.MULTILINE) is not None
-
-
-def _numbers_alone(old: str, new: str, style: re.Pattern[str]) -> bool:
-    """Whether `new` has line numbers that `old` hasn't: surely so, or of lines that `old` has."""
-    if not _counts(new, style) or _counts(old, style):
-        return False
-    lines = [line.strip() for line in (_without_numbers(new, style) or "").strip("\n").split("\n")]
-    known = {line.strip() for line in old.split("\n")}
-    fewest = 1 if len(lines) > 2 else _FEWEST_CHARS
-    is_shared = any(len(line) >= fewest and line in known for line in lines)
-    is_sure = style in _SURE_NUMBERS
-    if style in _LIST_NUMBERS:  # a list may begin at one, has signs, and no number before a blank line
-        is_list = style in _LISTED_NUMBERS and all(lines) and int(_first_number(new, style)) == 1
-        return len(lines) > 1 and is_shared and not is_list
-    return (is_shared and (is_sure or len(known) > 1)) if len(lines) == 1 else (is_sure or is_shared)
-
-
-def _first_number(text: str, style: re.Pattern[str]) -> str:
-    match = style.match(text)
-    return match[1] if match else "0"
-
-
 def _counts(text: str, style: re.Pattern[str]) -> bool:
     """Whether each line has a number before it, one more than the line above."""
     if not style.match(text):
@@ -424,6 +294,11 @@ def _counts(text: str, style: re.Pattern[str]) -> bool:
 def _fence(text: str) -> str | None:
     match = _FENCE.fullmatch(text)
     return match[2] if match else None
+
+
+def is_fenced(text: str) -> bool:
+    """Whether the text is a Markdown fence and what is in it."""
+    return _fence(text) is not None
 
 
 # what stands before lines
@@ -439,8 +314,6 @@ _LISTED_NUMBERS = [  # what may be a list's too: for several lines, each with th
     )
     for blank in (" ", "")
 ]  # fmt: skip
-_LIST_NUMBERS = [*_NUMBERS[-2:], *_LISTED_NUMBERS]
-_SURE_NUMBERS = [style for style in _NUMBERS if style.pattern.endswith(("\t", "→", r"\|", r"\| "))]
 
 
 def _numbered(read: str, new: str, style: re.Pattern[str]) -> Iterator[Reading]:

@@ -72,8 +72,9 @@ def verify(place: Place, new: str, pieces: Sequence[Replacement]) -> None:
 def check_indents(text: str, span: tuple[int, int], before: str, after: str) -> None:
     """Raise `UncleanError` where new lines are indented by other characters than all of the file's around are."""
     around = _INDENTED.findall(text[max(0, span[0] - _AROUND_CHARS) : span[1] + _AROUND_CHARS])
-    known = {line.strip() for line in before.split("\n")}
-    added = "\n".join(line for line in after.split("\n") if line.strip() not in known)
+    known = {(line.strip(), line[:1].isspace() and line[0]) for line in before.split("\n")}
+    lines = after.split("\n")
+    added = "\n".join(line for line in lines if (line.strip(), line[:1].isspace() and line[0]) not in known)
     brought, usual = _INDENTED.findall(added), {*"".join(around)}
     is_mixed = any(" \t" in indent for indent in brought) and not any(" \t" in indent for indent in around)
     if len(around) >= _FEWEST_INDENTED and (is_mixed or not {*"".join(brought)} <= usual):

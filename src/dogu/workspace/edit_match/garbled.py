@@ -1,0 +1,285 @@
+r"""What shows that `new` is garbled where `old` isn't: then what it stands for can't be told, and the edit is refused.
+
+What a tool's argument is wrapped in (a fence, tags, marks of a conflict), what stands before its lines (numbers, signs
+of a diff), line breaks written as `\n`, entities and escapes, signs that look like others. Each counts only where
+neither `old` nor the file has it, so that a file of such things can be edited.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from html import unescape
+from pathlib import PurePath
+
+from dogu.workspace.edit_match.alignment import is_comment_mark, word_chars
+from dogu.workspace.edit_match.unescape import (
+    brings_breaks,
+    is_fenced,
+    unquoted,
+    without_entities,
+    without_escapes,
+)
+from dogu.workspace.edit_match.views import fold
+
+_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|#39|#x27);|\\u00(?:3[cCeE]|2[267])")
+_ENTITY_RUN = re.compile(rf"(?:[^\w\s&\\]|{_ENTITY.pattern})*(?:{_ENTITY.pattern})(?:[^\w\s&\\]|{_ENTITY.pattern})*")
+_MARKUP = frozenset("<>&")
+_MIXED_WORD = re.compile(r"\w*(?:[A-Za-z][асеорхуіјѕАВЕКМНОРСТХ]|[асеорхуіјѕАВЕКМНОРСТХ][A-Za-z])\w*")
+_OTHER_QUOTED = re.compile("'[^']*'|`[^`]*`")
+_PLAIN = str.maketrans("“”„‘’\u00a0–—", '"""\'\' --')
+_CURLY = re.compile("[“”‘’]")
+_ESCAPED_CURLY = re.compile(r"\\[“”‘’]")
+_STRAIGHT = "\"'"
+_FEWEST_CHARS = 8
+_NO_COMMENT = r"^(?![ \t]*(?:[*#<%;]|//|/\*|--|>))"
+_STATEMENT_GARBLINGS = [  # what text and markup have by right: what shows so, the garbled line, what it is
+    (
+        re.compile(r"&(?:amp|lt|gt|quot);|</|/>"),
+        re.compile(
+            rf"{_NO_COMMENT}[^\n\"'`]{{0,300}}(?:&amp;&amp;|\s&[lg]t;=?\s|[-=]&gt;)[^\n]{{0,300}}[:;{{(&|][ \t]*$",
+            re.MULTILINE,
+        ),
+        "HTML entities",
+    ),
+    (
+        re.compile(r"\\\""),
+        re.compile(
+            rf"{_NO_COMMENT}[^\"'`\n]{{0,300}}[=(\[,:|&?+{{]\s*\\\"(?:[^\"'`\n]{{0,300}}\\\"){{1,9}}[^\"'`\n]{{0,300}}$",
+            re.MULTILINE,
+        ),
+        "quotes with a backslash before them",
+    ),
+    (
+        re.compile("\u00a0"),
+        re.compile(rf"{_NO_COMMENT}[^\n\"'`]{{0,300}}\w[ \u00a0][-+*/|&:]?=\u00a0", re.MULTILINE),
+        "no-break spaces",
+    ),
+    (
+        re.compile("[“”‘’]"),
+        re.compile(rf"{_NO_COMMENT}[^\n\"'`]{{0,300}}\w[=(][“”‘’]", re.MULTILINE),
+        "typographic quotes",
+    ),
+    (
+        re.compile("[–—]"),
+        re.compile(rf"{_NO_COMMENT}[^\n\"'`]{{0,300}}[\w)\]] [–—] [\w(][^\n\"'`]{{0,300}};[ \t]*$", re.MULTILINE),
+        "dashes",
+    ),
+]
+# What a tool call's argument ends or begins with in the formats that models were trained on. A heading's underline is
+# as long as the heading.
+_BEGINNING = re.compile(
+    r"\s*(?:<!\[CDATA\[|<(?:old|new)_str(?:ing)?>|<{5,9} .*\n|={7}\n(?!.{1,7}\n={7}$))", re.MULTILINE
+)
+_END = re.compile(
+    r"(?:\]\]>|</(?:(?:old|new)_str(?:ing)?|parameter|invoke|function(?:_calls?)?|tool_call|arg_value|edit)>|<\|\w+\|>"
+    r"|^>{5,9}(?: .*)?|(?<=.{8}\n)={7}|(?<=^\n)={7})\s*\Z",
+    re.MULTILINE,
+)
+_FENCE_LINE = re.compile(r"^[ \t]*(?:`{3}|~{3})[^`\n]*$", re.MULTILINE)
+_NUMBER = re.compile(r"([ \[(<|@│]{0,8}(?:[Ll]ine |L)?)(\d+)( ?[.:;)\]>→│┃|#-]+|(?=[ \t]))[ \t]?")
+_LANGUAGES = frozenset(
+    "bash c cpp css go html java javascript js json jsx php py python ruby rust sh sql ts tsx typescript xml".split()
+)
+_PROSE = frozenset(["", ".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc", ".yml", ".yaml", ".toml", ".ini", ".cfg"])
+_LIST_MARKS = (".", ")", "")
+_ADDED = re.compile(r"^\+", re.MULTILINE)
+_GUTTER = re.compile(r"([^\w\s]{1,3} )")
+_WIDE_SIGN = re.compile("[（），：；！？]")
+_CJK = re.compile("[\u2e80-\u9fff\uac00-\ud7af]")
+_ONLY_ODD_BLANKS = re.compile("^\\s*[^ \n]*[!-~]\u00a0[^ \n]*[!-~]\u00a0[^ \n]*$|^\u00a0+\\S", re.MULTILINE)
+_WRITTEN_END = re.compile(r"[\w;{}()\[\],>:*/.#`'\"]\\n[ \t]*$", re.MULTILINE)
+_WRITTEN_TAB = re.compile(r"^(?:\\t)+(?=\S)", re.MULTILINE)
+
+
+def is_garbled_alone(old: str, new: str, text: str, line: int, path: str = "") -> str:
+    """Say how `new` is garbled where `old`, which stands at the `line` of `text`, isn't and `text` has none of it;
+    empty where it isn't, as far as is known. `path` says whether its lines may begin with signs as prose's do.
+    """
+    if _is_fenced_alone(old, new, text):
+        return "new_string has a Markdown fence around it that old_string doesn't have: send what the file is to hold"
+    is_code = PurePath(path).suffix.lower() not in _PROSE
+    mark = (is_code and _language(old, new)) or _wrapper(old, new, text)
+    if mark:
+        return f"{mark!r} in new_string belongs to no file: send what the file is to hold"
+    if _has_numbers(old, new, line, is_code=is_code):
+        return "new_string has line numbers before its lines that old_string doesn't have: send the lines alone"
+    if _is_diff(old, new, text, is_code=is_code):
+        return "new_string has diff signs before its lines: send the lines as they are to be"
+    gutter = _gutter(old, new, "-*" if is_code else "-+*>|")
+    if gutter:
+        return f"new_string has {gutter!r} before each of its lines: send the lines alone"
+    if _has_written_breaks(old, new, text):
+        return "new_string has \\n written out where its lines should end: send line breaks"
+    quotes = _odd_quotes(old, new, text)
+    if quotes:
+        return f"new_string has {quotes}, which old_string and the file there haven't"
+    return _odd_signs(old, new, text)
+
+
+def _is_fenced_alone(old: str, new: str, text: str) -> bool:
+    """Whether `new` has a fence around it, or one end of a fence at its own."""
+    found = len(_FENCE_LINE.findall(new))
+    lines = new.strip().split("\n")
+    is_half = found % 2 == 1 and (_FENCE_LINE.match(lines[0]) or _FENCE_LINE.match(lines[-1])) is not None
+    return bool(found) and (is_half or is_fenced(new)) and not _FENCE_LINE.search(old) and not _FENCE_LINE.search(text)
+
+
+def _language(old: str, new: str) -> str:
+    """Return the language that the first line of `new` names, as one that begins a fence does; empty for none."""
+    first, _, rest = new.partition("\n")
+    return first if rest and first.lower() in _LANGUAGES and old.partition("\n")[0].strip() != first else ""
+
+
+def _wrapper(old: str, new: str, text: str) -> str:
+    """Return what `new` begins or ends with that belongs to a call rather than to a file; empty for nothing."""
+    for match in (_BEGINNING.match(new), _END.search(new)):
+        mark = match[0].strip() if match else ""
+        if mark and mark not in old and mark not in text and mark.replace("/", "") not in new.replace(mark, ""):
+            return mark
+    inner = unquoted(new)
+    if inner is None or inner == new.strip()[1:-1] or unquoted(old) is not None:
+        return ""
+    known = {line.strip() for line in old.split("\n") if word_chars(line) > 1}
+    is_written = any(line.strip() in known for line in inner.split("\n")) or (inner[0].isspace() and old[0].isspace())
+    return '"' if is_written else ""
+
+
+def _has_numbers(old: str, new: str, line: int, *, is_code: bool) -> bool:
+    """Whether lines of `new` have numbers before them: those that they have in the file, or before a line of `old`, or
+    nearly all of them. A list begins at one, and at no blank line.
+    """
+    lines, ours = new.rstrip("\n").split("\n"), old.split("\n")
+    known = {other.strip() for other in ours if other.strip()}
+    found = {at: match for at, each in enumerate(lines) if each.strip() not in known and (match := _NUMBER.match(each))}
+    firsts = {int(match[2]) - at for at, match in found.items()}
+    if len(firsts) != 1 or any(map(_NUMBER.match, ours)):
+        return False
+    rests = [lines[at][match.end() :].strip() for at, match in found.items()]
+    shared = [rest for rest in rests if rest in known]
+    first = firsts.pop()
+    begins = next(iter(found.values()))
+    is_sure = (is_code and begins[3] != "") or any(
+        match[0].endswith(("\t", "|", "| ", "→")) for match in found.values()
+    )
+    if int(begins[2]) == 1 and all(rests) and begins[3] in _LIST_MARKS and not (is_sure or begins[2][0] == "0"):
+        return False
+    return (
+        (first == line > 1 and (len(found) > 1 or not rests[0][:1].isdigit()))
+        or any(len(rest) >= (_FEWEST_CHARS if len(found) == 1 else 1) for rest in shared)
+        or (len(found) > 1 and is_sure and len(found) >= len([each for each in lines if each.strip()]) - 1)
+    )
+
+
+def _is_diff(old: str, new: str, text: str, *, is_code: bool) -> bool:
+    """Whether signs of a diff stand before lines of `old` in `new`, or before all new ones; `+ x` may be a list's."""
+    known = {line for line in old.split("\n") if word_chars(line) > 1}
+    added = [line for line in new.split("\n") if line.strip() and line not in known]
+    signs = {line[0] for line in added}
+    if "+" not in signs or _ADDED.search(old) or _ADDED.search(text):
+        return False
+    is_shared = any(line[0] in "+- " and not known.isdisjoint((line[1:], line[2:])) for line in added)
+    if is_shared and signs <= {*"+- "} and (is_code or len(signs) > 1 or any(line[1:] in known for line in added)):
+        return True
+    plus = [line for line in added if line[1:2] != "+" and (is_code or not re.match(r"\+ \S", line))]
+    return signs == {"+"} and len(plus) > len(added) // 2 and (is_code or len(plus) > 1 or plus[0][1:3].isspace())
+
+
+def _gutter(old: str, new: str, prose: str) -> str:
+    """Return the sign that stands before every line of `new`, lines of `old` among them, that begins no comment and is
+    none of `prose`; empty for none.
+    """
+    lines = [line for line in new.split("\n") if line.strip()]
+    found = {match[1] if (match := _GUTTER.match(line)) else "" for line in lines}
+    sign = found.pop() if len(found) == 1 and len(lines) > 1 else ""
+    known = {line.strip() for line in old.split("\n") if word_chars(line) > 1}
+    is_plain = not sign or sign[0] in prose or is_comment_mark(sign)
+    return "" if is_plain or known.isdisjoint(line[len(sign) :].strip() for line in lines) else sign.strip()
+
+
+def _has_written_breaks(old: str, new: str, text: str) -> bool:
+    r"""Whether `new` has a break written as `\n` outside of quotes, or behind lines, or tabs written as `\t`."""
+    if "\\n" not in old and brings_breaks(new, text, is_escaped=_has_escaped_quotes(new)):
+        return True
+    return any(
+        mark.search(new) and not mark.search(old) and not mark.search(text) for mark in (_WRITTEN_END, _WRITTEN_TAB)
+    )
+
+
+def _odd_signs(old: str, new: str, text: str) -> str:
+    """Say which signs and letters of `new` aren't those that `old` and `text` have; empty for none."""
+    if _entities_alone(old, new, text):
+        return "new_string has HTML entities for what old_string or the file has as signs: send the signs"
+    known = {*old.split("\n")}
+    for word in _MIXED_WORD.findall("\n".join(line for line in new.split("\n") if line not in known)):
+        if word not in text:
+            return f"{word} in new_string has letters of two alphabets that look alike"
+    for signs, odd, kind in (
+        (_WIDE_SIGN, _WIDE_SIGN, "full-width signs"),
+        (_ONLY_ODD_BLANKS, re.compile("\u00a0"), "no-break spaces"),
+    ):
+        if signs.search(new) and not odd.search(old) and not _CJK.search(new) and not odd.search(text):
+            return f"new_string has {kind}, and the file has none: send the characters of the code"
+    for trace, garbled, kind in _STATEMENT_GARBLINGS:
+        if trace.search(new) and not trace.search(old) and garbled.search(new) and not trace.search(text):
+            return f"new_string has {kind} in a statement, and the file has none: send the characters of the code"
+    return ""
+
+
+def _entities_alone(old: str, new: str, text: str) -> bool:
+    """Whether every `<`, `>` and `&` of `new`, or every quote, is an entity or an escape, in a line too that `old` has
+    with signs, or beside what the file has with signs, which has no such.
+    """
+    signs = {*map(without_entities, _ENTITY.findall(new))}
+    signs |= _MARKUP if signs & _MARKUP else set()
+    if not signs.isdisjoint(_ENTITY.sub("", new)) or without_entities(new) in (new, old) or _ENTITY.search(old):
+        return False
+    known = {line.strip() for line in old.split("\n")}
+    garbled = [line.strip() for line in new.split("\n") if _ENTITY.search(line)]
+    if any(without_entities(line) in known for line in garbled):
+        return True
+    return not _ENTITY.search(text) and any(without_entities(run) in text for run in _ENTITY_RUN.findall(new))
+
+
+def _odd_quotes(old: str, new: str, text: str) -> str:
+    """Name the quotes that `new` has for straight ones, and neither `old` nor `text`; empty for none."""
+    known = {line.strip() for line in old.split("\n")}
+    escaped = {line.strip() for line in new.split("\n") if '\\"' in line} - known
+    if escaped and new.replace('\\"', '"') != old:
+        if any(line.replace('\\"', '"') in known for line in escaped):
+            return "backslashes before the quotes of a line that both strings have"
+        if '"' in text and _has_escaped_quotes(new) and not _has_escaped_quotes(f"{old}\n{text}"):
+            return "a backslash before every quote of a line"
+    if _ESCAPED_CURLY.search(new) and not _ESCAPED_CURLY.search(old + text):
+        return "typographic quotes with a backslash before them"
+    is_straight = sum(map(old.count, _STRAIGHT)) > 1 and not _CURLY.search(old + text)
+    if is_straight and _CURLY.search(new) and not any(map(new.count, _STRAIGHT)) and fold(old) != fold(new):
+        return "typographic quotes"
+    return ""
+
+
+def _has_escaped_quotes(text: str) -> bool:
+    """Whether a line has quotes of one kind, all with a backslash before them."""
+    lines = (_OTHER_QUOTED.sub("", line) for line in text.split("\n") if '\\"' in line) if '\\"' in text else ()
+    return any(line.count('\\"') == line.count('"') > 1 and not {"'", "`"}.intersection(line) for line in lines)
+
+
+def garbled_copy(old: str, written: Iterable[str], text: str) -> str:
+    """Return the line of `text` that a line written is a copy of but for escapes, entities or typographic signs; empty
+    for none. Lines that `old` has are meant to change.
+    """
+    known = {line.strip() for line in old.split("\n")}
+    for line in {line.strip() for body in written for line in body.split("\n")} - known:
+        meant = _plain(line)
+        if meant != line and len(meant) >= _FEWEST_CHARS and meant not in known and _is_line(meant, text):
+            return meant
+    return ""
+
+
+def _plain(line: str) -> str:
+    """Return a line without any escapes, entities and typographic signs."""
+    return unescape(without_escapes(line)).translate(_PLAIN).strip()
+
+
+def _is_line(line: str, text: str) -> bool:
+    return line in text and re.search(rf"^[ \t]*{re.escape(line)}[ \t]*$", text, re.MULTILINE) is not None
