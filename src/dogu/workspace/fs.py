@@ -73,6 +73,7 @@ __all__ = (
     "unlink",
     "unnamed",
     "utime",
+    "write_at",
 )
 
 if sys.platform == "win32":
