@@ -865,6 +865,43 @@ def test_what_prose_and_lists_begin_with_is_written(new: str) -> None:
     assert after("head\none\ntwo\n", "one\ntwo", new) == f"head\n{new}\n"
 
 
+@pytest.mark.parametrize(
+    ("text", "old", "new", "reason"),
+    [
+        ("  assert.a(1)\n  b\n", "ert.a(1)\n  b", "  assert.a(2)\n  b", "a part of a word"),
+        ("  * @since 1\n  */\n", "@since 1\n  */", "  * @since 2\n  */", "a part of a word"),
+        ("use a.that;\nc;\n", "use a.tha", "use a.that;\nuse b;", "a part of a word"),
+        (
+            "a(1)\nwt: Writer<W>,\nmatches: V,\n}\n",
+            "a(1)\n",
+            "a(2)\nwt: Writer<W>,\nmatches: V,\n",
+            "stand there twice",
+        ),
+        ("{\n  name: commander,\n  v: 1\n}\n", "  v: 1", "{\n  name: commander,\n  v: 2", "stand there twice"),
+        ("\t\ta(1)\n\t\tb(2)\n\t\tcall(3)\n\t}\n", "a(1)\nb(2)\n", "a(1)\nd(2)\n  call(3)\n}\n", ""),
+        ("s = '\\n    x'\nf(a)\ng(b)\n", "f(a)\ng(b)", "f(c)\\ng(b)", "written out"),
+        ("s = '\\n    x'\nf(a)\ng('\\n')\n", "f(a)\ng('\\n')", "f(c)\\r\\n    g('\\n')", "written out"),
+    ],
+)
+def test_what_is_beside_old_string_is_not_written_again(text: str, old: str, new: str, reason: str) -> None:
+    found = match_edit(text, old, new)
+    assert isinstance(found, Refusal)
+    assert reason in found.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        ('f("{authorized}")\n', "authorized}", "authorized}\\n"),
+        ('x = ("rule 1"):\n', " rule 1".strip(), "1: rule 1"),
+        ('re.sub("([^a]*)b")\n', "([^a]*)b", "+([^a]*+)b"),
+        ("foo_bar()\n", "bar()", "baz()"),
+    ],
+)
+def test_a_part_of_a_line_may_begin_and_end_with_any_sign(text: str, old: str, new: str) -> None:
+    assert after(text, old, new) == text.replace(old, new)
+
+
 def test_what_a_string_begins_with_unseen_or_ends_its_lines_by_is_not_written() -> None:
     assert after("a = 1\nb = 2\n", "b = 2", "\ufeffb = 3") == "a = 1\nb = 3\n"
     assert after("a = 1\nb = 2\n", "a = 1\rb = 2", "a = 1\rb = 3") == "a = 1\nb = 3\n"

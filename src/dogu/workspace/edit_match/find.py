@@ -26,6 +26,7 @@ from dogu.workspace.edit_match.alignment import (
 )
 from dogu.workspace.edit_match.apply import GOES_ON, OPENERS, weave
 from dogu.workspace.edit_match.indentation import indent_of
+from dogu.workspace.edit_match.neighbours import check_cut, check_neighbours, check_rest
 from dogu.workspace.edit_match.result import (
     OVERLAP,
     TOO_MANY,
@@ -41,7 +42,6 @@ from dogu.workspace.edit_match.result import (
 from dogu.workspace.edit_match.verify import (
     block_indent,
     check_indents,
-    check_rest,
     lost_indent,
     still_parses,
 )
@@ -49,7 +49,6 @@ from dogu.workspace.edit_match.views import FoldedText, fold, is_blank
 from dogu.workspace.text.omission import is_elision
 
 MOST_PLACES = 100_000
-_FEWEST_REPEATED = 6
 _HEADS = frozenset("async class def elif else except finally for if match try while with".split())
 _CLOSERS = ("}", ")", "]")
 _GOES_ON_BEHIND = "([{,=+ \t"
@@ -82,7 +81,9 @@ def find_exact(text: str, old: str, new: str, expected: int | None, path: str = 
     if not lie_apart(spans) or (expected is not None and len(spans) != expected):
         return Refused(Why.AMBIGUOUS, "exact", "" if lie_apart(spans) else OVERLAP, spans)
     try:
-        check_indents(text, spans[0], old, new)
+        head = text[text.rfind("\n", 0, at[0]) + 1 : at[0]]
+        check_indents(text, spans[0], head + old, head + new)
+        check_cut(text, spans[0], old, new)
         for _, end in spans:
             check_rest(old, new, text[end : stop if (stop := text.find("\n", end)) >= 0 else len(text)])
         whole = [_unjoined(text, span, old, new, path) for span in spans]
@@ -110,7 +111,7 @@ def _unjoined(text: str, span: tuple[int, int], old: str, new: str, path: str) -
     start, end = span
     if not new.strip() or (old.strip() == new.strip() and not new == old.strip("\n") != old.rstrip("\n")):
         return []
-    _check_neighbours(text, span, old, new)
+    check_neighbours(text, span, old, new)
     ours, theirs = (string.strip("\n").split("\n") for string in (old, new))
     head = old[0] == "\n" != new[0] and start > 0 and text[start - 1] != "\n"
     tail = old[-1] == "\n" != new[-1] and text[end : end + 1] not in ("", "\n")
@@ -147,24 +148,6 @@ def _outdented(text: str, span: tuple[int, int], old: str, new: str, path: str) 
         return [Replacement(*span, whole)]
     is_alike = headed and new[0].isalpha() == old.lstrip()[0].isalpha()
     return [Replacement(*span, headed)] if is_alike and not parses(new) and parses(headed) else []
-
-
-def _check_neighbours(text: str, span: tuple[int, int], old: str, new: str) -> None:
-    """Raise `UncleanError` where the lines written begin or end with the file's line before or after them."""
-    start, end = span
-    known = {line.strip() for line in old.split("\n")}
-    lines = new.strip("\n").split("\n")
-    above, below = text[:start].removesuffix("\n"), text[end:].removeprefix("\n")
-    beside: list[tuple[str, str]] = []
-    if start == 0 or text[start - 1] == "\n" or old[0] == "\n":
-        beside.append((lines[0], above[above.rfind("\n") + 1 :]))
-    if text[end - 1 : end + 1] not in ("", "\n") and "\n" in text[end - 1 : end + 1]:
-        beside.append((lines[-1], below.partition("\n")[0]))
-    for line, other in beside:
-        is_end = line.strip() in _CLOSERS and not new.endswith("\n") and opened(new) < opened(old)
-        is_telling = is_end or word_chars(line) >= _FEWEST_REPEATED
-        if line.strip() == other.strip() and line.strip() not in known and is_telling:
-            raise UncleanError(f"{line.strip()[:40]!r}, beside old_string in the file, would stand there twice")
 
 
 def _in_its_line(text: str, span: tuple[int, int], old: str, new: str) -> list[Replacement]:

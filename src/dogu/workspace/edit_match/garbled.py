@@ -13,6 +13,7 @@ from html import unescape
 from pathlib import PurePath
 
 from dogu.workspace.edit_match.alignment import is_comment_mark, word_chars
+from dogu.workspace.edit_match.indentation import indent_of
 from dogu.workspace.edit_match.unescape import (
     brings_breaks,
     is_fenced,
@@ -32,6 +33,7 @@ _CURLY = re.compile("[“”‘’]")
 _ESCAPED_CURLY = re.compile(r"\\[“”‘’]")
 _STRAIGHT = "\"'"
 _FEWEST_CHARS = 8
+_BREAK = "\\n"
 _NO_COMMENT = r"^(?![ \t]*(?:[*#<%;]|//|/\*|--|>))"
 _STATEMENT_GARBLINGS = [  # what text and markup have by right: what shows so, the garbled line, what it is
     (
@@ -77,7 +79,7 @@ _END = re.compile(
     re.MULTILINE,
 )
 _FENCE_LINE = re.compile(r"^[ \t]*(?:`{3}|~{3})[^`\n]*$", re.MULTILINE)
-_NUMBER = re.compile(r"([ \[(<|@│]{0,8}(?:[Ll]ine |L)?)(\d+)( ?[.:;)\]>→│┃|#-]+|(?=[ \t]))[ \t]?")
+_NUMBER = re.compile(r"([ \[(<|@│]{0,8}#?(?:[Ll]ine |L)?)(\d+)( ?[.:;)\]>→│┃|#-]+|(?=[ \t]))[ \t]?")
 _LANGUAGES = frozenset(
     "bash c cpp css go html java javascript js json jsx php py python ruby rust sh sql ts tsx typescript xml".split()
 )
@@ -87,7 +89,6 @@ _ADDED = re.compile(r"^\+", re.MULTILINE)
 _GUTTER = re.compile(r"([^\w\s]{1,3} )")
 _WIDE_SIGN = re.compile("[（），：；！？]")
 _CJK = re.compile("[\u2e80-\u9fff\uac00-\ud7af]")
-_ONLY_ODD_BLANKS = re.compile("^\\s*[^ \n]*[!-~]\u00a0[^ \n]*[!-~]\u00a0[^ \n]*$|^\u00a0+\\S", re.MULTILINE)
 _WRITTEN_END = re.compile(r"[\w;{}()\[\],>:*/.#`'\"]\\n[ \t]*$", re.MULTILINE)
 _WRITTEN_TAB = re.compile(r"^(?:\\t)+(?=\S)", re.MULTILINE)
 
@@ -140,7 +141,7 @@ def _wrapper(old: str, new: str, text: str) -> str:
     inner = unquoted(new)
     if inner is None or inner == new.strip()[1:-1] or unquoted(old) is not None:
         return ""
-    known = {line.strip() for line in old.split("\n") if word_chars(line) > 1}
+    known = _telling(old)
     is_written = any(line.strip() in known for line in inner.split("\n")) or (inner[0].isspace() and old[0].isspace())
     return '"' if is_written else ""
 
@@ -159,13 +160,14 @@ def _has_numbers(old: str, new: str, line: int, *, is_code: bool) -> bool:
     shared = [rest for rest in rests if rest in known]
     first = firsts.pop()
     begins = next(iter(found.values()))
-    is_sure = (is_code and begins[3] != "") or any(
-        match[0].endswith(("\t", "|", "| ", "→")) for match in found.values()
-    )
+    is_sure = (is_code and begins[3] != "") or begins[0].endswith(("\t", "|", "| ", "→"))
     if int(begins[2]) == 1 and all(rests) and begins[3] in _LIST_MARKS and not (is_sure or begins[2][0] == "0"):
         return False
+    deep = indent_of(old).expandtabs()
+    is_deep = any(lines[at][match.end() :].expandtabs().startswith(deep) for at, match in found.items())
     return (
         (first == line > 1 and (len(found) > 1 or not rests[0][:1].isdigit()))
+        or (len(deep) > 1 and is_deep)
         or any(len(rest) >= (_FEWEST_CHARS if len(found) == 1 else 1) for rest in shared)
         or (len(found) > 1 and is_sure and len(found) >= len([each for each in lines if each.strip()]) - 1)
     )
@@ -173,8 +175,9 @@ def _has_numbers(old: str, new: str, line: int, *, is_code: bool) -> bool:
 
 def _is_diff(old: str, new: str, text: str, *, is_code: bool) -> bool:
     """Whether signs of a diff stand before lines of `old` in `new`, or before all new ones; `+ x` may be a list's."""
+    ours = {line.strip() for line in old.split("\n")}
     known = {line for line in old.split("\n") if word_chars(line) > 1}
-    added = [line for line in new.split("\n") if line.strip() and line not in known]
+    added = [line for line in new.split("\n") if line.strip() not in ours and line.strip()]
     signs = {line[0] for line in added}
     if "+" not in signs or _ADDED.search(old) or _ADDED.search(text):
         return False
@@ -192,18 +195,33 @@ def _gutter(old: str, new: str, prose: str) -> str:
     lines = [line for line in new.split("\n") if line.strip()]
     found = {match[1] if (match := _GUTTER.match(line)) else "" for line in lines}
     sign = found.pop() if len(found) == 1 and len(lines) > 1 else ""
-    known = {line.strip() for line in old.split("\n") if word_chars(line) > 1}
+    known = _telling(old)
     is_plain = not sign or sign[0] in prose or is_comment_mark(sign)
     return "" if is_plain or known.isdisjoint(line[len(sign) :].strip() for line in lines) else sign.strip()
 
 
 def _has_written_breaks(old: str, new: str, text: str) -> bool:
     r"""Whether `new` has a break written as `\n` outside of quotes, or behind lines, or tabs written as `\t`."""
-    if "\\n" not in old and brings_breaks(new, text, is_escaped=_has_escaped_quotes(new)):
+    if _BREAK in new and any(_joins(line, known) for line in new.split("\n") for known in _telling(old)):
+        return True
+    if _BREAK not in old and brings_breaks(new, text, is_escaped=_has_escaped_quotes(new)):
         return True
     return any(
         mark.search(new) and not mark.search(old) and not mark.search(text) for mark in (_WRITTEN_END, _WRITTEN_TAB)
     )
+
+
+def _telling(old: str) -> set[str]:
+    """Return the lines of `old` that say something."""
+    return {line.strip() for line in old.split("\n") if word_chars(line) > 1}
+
+
+def _joins(line: str, known: str) -> bool:
+    r"""Whether the line is the `known` one with others beside it, behind a written `\n`."""
+    before, found, after = line.partition(known)
+    ends, goes_on = before.rstrip(), after.replace("\\r\\n", _BREAK)
+    is_apart = (not ends or ends.endswith(_BREAK)) and (not goes_on.strip() or goes_on.startswith(_BREAK))
+    return bool(found) and is_apart and _BREAK in (ends[-2:], goes_on[:2])
 
 
 def _odd_signs(old: str, new: str, text: str) -> str:
@@ -214,11 +232,12 @@ def _odd_signs(old: str, new: str, text: str) -> str:
     for word in _MIXED_WORD.findall("\n".join(line for line in new.split("\n") if line not in known)):
         if word not in text:
             return f"{word} in new_string has letters of two alphabets that look alike"
-    for signs, odd, kind in (
-        (_WIDE_SIGN, _WIDE_SIGN, "full-width signs"),
-        (_ONLY_ODD_BLANKS, re.compile("\u00a0"), "no-break spaces"),
+    odd = [line for line in new.split("\n") if "\u00a0" in line and " " not in line.strip()]
+    for has_them, signs, kind in (
+        (_WIDE_SIGN.search(new) and not _CJK.search(new), _WIDE_SIGN, "full-width signs"),
+        ("".join(odd).count("\u00a0") > 1, re.compile("\u00a0"), "no-break spaces"),
     ):
-        if signs.search(new) and not odd.search(old) and not _CJK.search(new) and not odd.search(text):
+        if has_them and not signs.search(old) and not signs.search(text):
             return f"new_string has {kind}, and the file has none: send the characters of the code"
     for trace, garbled, kind in _STATEMENT_GARBLINGS:
         if trace.search(new) and not trace.search(old) and garbled.search(new) and not trace.search(text):

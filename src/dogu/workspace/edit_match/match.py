@@ -21,6 +21,7 @@ from dogu.workspace.edit_match.alignment import word_chars
 from dogu.workspace.edit_match.find import find_elided, find_exact, find_folded, folded_places
 from dogu.workspace.edit_match.garbled import garbled_copy, is_garbled_alone
 from dogu.workspace.edit_match.nearest import LineIndex, nearest, places_shown
+from dogu.workspace.edit_match.neighbours import check_line_ends
 from dogu.workspace.edit_match.result import (
     OVERLAP,
     Found,
@@ -42,7 +43,7 @@ from dogu.workspace.edit_match.unescape import (
     readings,
 )
 from dogu.workspace.edit_match.variants import find_variant
-from dogu.workspace.edit_match.verify import check_line_ends, check_shift, is_broken_itself, restored_head, still_parses
+from dogu.workspace.edit_match.verify import check_shift, is_broken_itself, restored_head, still_parses
 from dogu.workspace.edit_match.views import FoldedText, fold, settle_endings, with_newlines
 from dogu.workspace.text.omission import find_dots, find_omission
 
@@ -194,8 +195,12 @@ class _Matcher:
     def _refuse_garbled(self, wanted: Wanted, found: Found) -> Refused | None:
         """Refuse a `new` that is garbled though `old` isn't, both as they were read."""
         old, new = found.read or wanted[:2]
-        line = _line_spans(self._text, found.spans[:1])[0][0]
-        reason = is_garbled_alone(old, new, self._text, line, self._path)
+        (start, end), text = found.spans[0], self._text
+        line, stop = text.rfind("\n", 0, start) + 1, text.find("\n", end)
+        head, rest = text[line:start], text[end : stop if stop >= 0 else None]
+        head, rest = head if head.strip() and old[:1] != "\n" else "", rest if "\n" not in (old[-1:], new[-1:]) else ""
+        number = text.count("\n", 0, start) + 1
+        reason = is_garbled_alone(head + old + rest, head + new + rest, text, number, self._path)
         copied = not reason and garbled_copy(old, [piece.body for piece in found.replacements], self._text)
         if copied:
             reason = f"a line of new_string is garbled, which the file has so: {copied[:_LONGEST_SHOWN]}"

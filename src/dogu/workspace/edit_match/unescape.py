@@ -147,10 +147,10 @@ _QUOTED_IN_LINE = re.compile(r"""(['"`])(?>(?:\\.|(?!\1)[^\\\n]){0,1000})\1""")
 # Not in a regular expression's slashes, nor a word of TeX's or a path's: what is before ends something, and what
 # follows begins a line.
 _WRITTEN_BREAK = re.compile(
-    r"(?:[\w;{}()\[\],>:]|\*/)[ \t]*\\n(?:\\t|[ \t]|[\w<}\])@#.-])|[.!?'\"]\\n(?: {2,}|\t+)\S|\w[.!?]\\n[\w#/]"
+    r"(?:[\w;{}()\[\],>:]|\*/)[ \t]*(?:\\n)+(?:\\t|[ \t]|[\w<}\])@#.-])|[.!?'\"]\\n(?: {2,}|\t+)\S|\w[.!?]\\n[\w#/]"
 )
 _SURELY_WRITTEN_BREAK = re.compile(
-    r"[\w;{})\],>:'\"]\\n(?: {4,}|\t+|(?:\\t)+)\S|[;{})\],>:]\\n {2}\S|[;{})\]]\\n[\w<}@#]|\\n\\n {4,}\S"
+    r"[\w;{})\],>:'\"/*]\\n(?: {4,}|\t+|(?:\\t)+)\S|[;{})\],>:]\\n {2}\S|[;{})\]]\\n[\w<}@#]|\\n\\n {4,}\S"
 )
 
 
@@ -160,14 +160,18 @@ def brings_breaks(new: str, text: str, *, is_escaped: bool = True) -> bool:
     """
     if _BREAK not in new:
         return False
-    styles = [_SURELY_WRITTEN_BREAK, *([_WRITTEN_BREAK] if is_escaped or "\n" not in new else ())]
-    return any(_is_outside(style, new) and not _is_outside(style, text) for style in styles)
+    if _outside(_SURELY_WRITTEN_BREAK, new) - _outside(_SURELY_WRITTEN_BREAK, text):
+        return True
+    loosely = is_escaped or "\n" not in new.strip("\n")
+    return loosely and bool(_outside(_WRITTEN_BREAK, new)) and not _outside(_WRITTEN_BREAK, text)
 
 
-def _is_outside(style: re.Pattern[str], text: str) -> bool:
-    """Whether the text has the pattern outside of quotes, be they within a line or over several."""
+def _outside(style: re.Pattern[str], text: str) -> set[str]:
+    """Return what the text has of the pattern outside of quotes, be they within a line or over several."""
     text = text.replace("\\r\\n", _BREAK)
-    return all(style.search(quoted.sub('""', text)) for quoted in (_QUOTED, _QUOTED_IN_LINE))
+    bare = (quoted.sub('""', text) for quoted in (_QUOTED_IN_LINE, _QUOTED))
+    within, over = ({match[0] for match in style.finditer(each)} for each in bare)
+    return within & over
 
 
 def check_escapes(way: Reading, sent: str, text: str) -> None:

@@ -14,15 +14,16 @@ import re
 import tomllib
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import PurePath
 from textwrap import dedent
 from typing import NamedTuple
 
-from dogu.workspace.edit_match.alignment import Place, is_word, opened, word_chars
+from dogu.workspace.edit_match.alignment import Place, is_word
 from dogu.workspace.edit_match.indentation import indent_unit
+from dogu.workspace.edit_match.neighbours import check_doubled, check_line_ends, check_neighbours, check_rest
 from dogu.workspace.edit_match.result import Replacement, UncleanError
 from dogu.workspace.edit_match.rows import shared_lines
 from dogu.workspace.edit_match.views import fold, look_alike
@@ -36,7 +37,6 @@ _AROUND_CHARS = 5000
 _NEIGHBOURS = re.compile(r"(\S)([ \t]*)(?=(\S))")
 _LONG_LINE_CHARS = 5000
 _MARGIN_CHARS = 50
-_FEWEST_DOUBLED_CHARS = 6
 _INDENTED = re.compile(r"^([^\S\n]*(?:\t|[^\S\n]{2}))[^\S\n]*\S", re.MULTILINE)
 _BLANKS_AHEAD = re.compile(r"^[^\S\n]+\S", re.MULTILINE)
 _BLANKS = re.compile(r"^( +)[^\s*]", re.MULTILINE)
@@ -58,9 +58,10 @@ def verify(place: Place, new: str, pieces: Sequence[Replacement]) -> None:
     check_rest(place.old.rstrip(), new.rstrip(), rest)
     if "\n" in place.old.strip() and rest.strip() and not _NO_SIGN.search(place.old.rstrip().rsplit("\n", 1)[-1]):
         raise UncleanError(f"{rest.strip()[:20]!r} is behind old_string in its last line: send whole lines")
-    _check_doubled(place, pieces)
+    check_doubled(place, pieces)
     region = _region(place, pieces)
     before, after = place.text[region[0] : region[1]], _written(place.text, pieces, region)
+    check_neighbours(place.text, region, before, after)
     _check_tokens(place, new, before, after)
     _check_spacing(place, before, after)
     if place.old != new:
@@ -106,20 +107,6 @@ def check_continued(place: Place, pieces: Sequence[Replacement]) -> None:
         raise UncleanError("a line that goes on in the next one would lose its backslash, or get one")
 
 
-def check_rest(old: str, new: str, rest: str) -> None:
-    """Raise `UncleanError` where the last line of `new` brings the `rest` of the line that `old` ends in again."""
-    sign, written = rest.strip(), new.rsplit("\n", 1)[-1]
-    closes_again = sign.startswith(_CLOSERS) and written.endswith(sign[0])
-    if closes_again and not opened(old + rest) and opened(new + rest) < 0:
-        raise UncleanError(f"{sign!r}, behind old_string in its line, would close what isn't open: send whole lines")
-    brings_it = fold(written).translate(_QUOTES) == fold(old.rsplit("\n", 1)[-1] + rest).translate(_QUOTES)
-    ends = (*"{([;,:",) if sign in (";", ",") else (sign,)
-    doubles_it = sign in (*"{;,:",) and written.rstrip().endswith(ends) and not old.endswith(ends)
-    if (sign and brings_it and ("\n" in old or sign in "{;," or word_chars(sign) > 1)) or doubles_it:
-        what = "stand there twice" if brings_it or written.rstrip().endswith(sign) else "end another"
-        raise UncleanError(f"{sign!r}, behind old_string in its line, would {what}: send whole lines")
-
-
 def _check_deleted(place: Place, pieces: Sequence[Replacement]) -> None:
     """Every character deleted stands for one of `old`, or is written again."""
     covered = [(unit.start, unit.end) for unit in place.units]
@@ -153,38 +140,6 @@ def _check_skipped(place: Place, pieces: Sequence[Replacement]) -> None:
                 replaced = text[piece.start : piece.end]
                 if piece.start <= end + 1 and piece.end >= start and replaced.count("\n") < piece.body.count("\n"):
                     raise UncleanError("lines are added beside a line of the file that old_string doesn't have")
-
-
-def _check_doubled(place: Place, pieces: Sequence[Replacement]) -> None:
-    """Lines put in beside the place aren't those that stand beside it: they would be there twice."""
-    text = place.text
-    for start, end, body in pieces:
-        added = [line.strip() for line in body.split("\n") if line.strip()]
-        if start != end or "\n" not in body or sum(map(word_chars, added)) < _FEWEST_DOUBLED_CHARS:
-            continue
-        above, below = text[: min(start, place.start)], text[max(end, place.end) :]
-        beside: list[Iterable[str]] = []
-        if not text[place.end : start].strip() and start >= place.end:
-            beside.append(below.split("\n", 2 * len(added) + 2))
-        if not text[end : place.start].strip() and end <= place.start:
-            beside.append(above.rsplit("\n", 2 * len(added) + 2)[1:][::-1])
-            added.reverse()
-        for lines in beside:
-            found = [line.strip() for line in lines if line.strip()][: len(added)]
-            if found == added:
-                raise UncleanError("the lines that new_string adds stand there already; was this edit made before?")
-
-
-def check_line_ends(text: str, pieces: Sequence[Replacement]) -> None:
-    """The line after each piece begins a line still, and so does what takes the place of one."""
-    for start, end, body in pieces:
-        begins = start == 0 or text[start - 1] == "\n"
-        takes_break = end > start and text[start] == "\n" and not begins and not body.startswith("\n")
-        if takes_break and (body or text[end : end + 1] not in ("", "\n")):
-            raise UncleanError("two lines of the file would be joined")
-        ended = text[end - 1 : end] == "\n" if end > start else begins
-        if ended and text[end : end + 1] not in ("", "\n") and not (body.endswith("\n") if body else begins):
-            raise UncleanError("two lines of the file would be joined")
 
 
 def _region(place: Place, pieces: Sequence[Replacement]) -> tuple[int, int]:

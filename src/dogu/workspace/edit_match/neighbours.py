@@ -1,0 +1,110 @@
+"""Check that what stands beside the text an edit replaces neither is written again nor joined to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from dogu.workspace.edit_match.alignment import Place, is_word, opened, word_chars
+from dogu.workspace.edit_match.result import Replacement, UncleanError
+from dogu.workspace.edit_match.views import fold
+
+_WORD_AHEAD = re.compile(r"\w*")
+_WORD_BEFORE = re.compile(r"\w+\Z")
+_LONGEST_WORD_CHARS = 50
+_FEWEST_DOUBLED_CHARS = 6
+_MOST_BESIDE = 8
+_CLOSERS = ("}", ")", "]")
+_QUOTES = str.maketrans('"`', "''")
+
+
+def check_rest(old: str, new: str, rest: str) -> None:
+    """Raise `UncleanError` where the last line of `new` brings the `rest` of the line that `old` ends in again."""
+    sign, written = rest.strip(), new.rsplit("\n", 1)[-1]
+    closes_again = sign.startswith(_CLOSERS) and written.endswith(sign[0])
+    if closes_again and not opened(old + rest) and opened(new + rest) < 0:
+        raise UncleanError(f"{sign!r}, behind old_string in its line, would close what isn't open: send whole lines")
+    brings_it = fold(written).translate(_QUOTES) == fold(old.rsplit("\n", 1)[-1] + rest).translate(_QUOTES)
+    ends = (*"{([;,:",) if sign in (";", ",") else (sign,)
+    doubles_it = sign in (*"{;,:",) and written.rstrip().endswith(ends) and not old.endswith(ends)
+    if (sign and brings_it and ("\n" in old or sign in "{;," or word_chars(sign) > 1)) or doubles_it:
+        what = "stand there twice" if brings_it or written.rstrip().endswith(sign) else "end another"
+        raise UncleanError(f"{sign!r}, behind old_string in its line, would {what}: send whole lines")
+
+
+def check_cut(text: str, span: tuple[int, int], old: str, new: str) -> None:
+    """Raise `UncleanError` where `old` begins or ends inside a word that `new` has whole or doesn't go on with, or
+    `new` begins with the line that `old` has a part of.
+    """
+    (start, end), first = span, text.rfind("\n", 0, span[0]) + 1
+    head, left, right = text[first:start].strip(), "", ""
+    if new and is_word(old[0]):
+        left = "".join(_WORD_BEFORE.findall(text[max(first, start - _LONGEST_WORD_CHARS) : start])[:1])
+    if new and is_word(old[-1]):
+        right = "".join(_WORD_AHEAD.findall(text, end, end + _LONGEST_WORD_CHARS)[:1])
+    brings_left = left and not old.startswith(left) and (new[0].isspace() or new.startswith(left))
+    brings_right = right and not old.endswith(right) and (not is_word(new[-1]) or new.endswith(right))
+    brings_head = head and new[:1].isspace() and not old[0].isspace() and new.lstrip().startswith(head)
+    if brings_left or brings_right or brings_head:
+        raise UncleanError("old_string is a part of a word or line that new_string has whole: send whole lines")
+
+
+def check_neighbours(text: str, span: tuple[int, int], old: str, new: str) -> None:
+    """Raise `UncleanError` where `new` begins or ends with lines of the file before or after those of `old`."""
+    start, end = span
+    ours, theirs = ([line.rstrip() for line in string.strip("\n").split("\n")] for string in (old, new))
+    first = text.rfind("\n", 0, start) + 1
+    if not text[first:start].strip() or old[0] == "\n":
+        above = text[: first - 1 if old[0] != "\n" else start] if first or old[0] == "\n" else ""
+        _check_beside(ours[::-1], theirs[::-1], above.split("\n")[-_MOST_BESIDE:][::-1], closes=False)
+    stop = text.find("\n", end - (text[end - 1 : end] == "\n"))
+    if stop >= 0 and not text[end:stop].strip():
+        closes = not new.endswith("\n") and opened(new) < opened(old)
+        _check_beside(ours, theirs, text[stop + 1 :].split("\n", _MOST_BESIDE)[:_MOST_BESIDE], closes=closes)
+
+
+def _check_beside(ours: list[str], theirs: list[str], beside: list[str], *, closes: bool) -> None:
+    """Raise where the last of `theirs` are the first lines `beside`, as deep, and aren't those of `ours`; one line
+    alone, however deep, where it is none of `ours`.
+    """
+    line, known = theirs[-1].strip(), {other.strip() for other in ours}
+    is_telling = (closes and line in _CLOSERS) or word_chars(line) >= _FEWEST_DOUBLED_CHARS
+    repeats = line == beside[0].strip() and line not in known and is_telling
+    for count in range(2, min(len(beside), len(theirs)) + 1):
+        edge = theirs[-count:]
+        is_there = edge == [other.rstrip() for other in beside[:count]] and edge != ours[-count:]
+        repeats = repeats or (is_there and sum(map(word_chars, edge)) >= 2 * _FEWEST_DOUBLED_CHARS)
+    if repeats:
+        raise UncleanError(f"{line[:40]!r}, beside old_string in the file, would stand there twice: made already?")
+
+
+def check_doubled(place: Place, pieces: Sequence[Replacement]) -> None:
+    """Lines put in beside the place aren't those that stand beside it: they would be there twice."""
+    text = place.text
+    for start, end, body in pieces:
+        added = [line.strip() for line in body.split("\n") if line.strip()]
+        if start != end or "\n" not in body or sum(map(word_chars, added)) < _FEWEST_DOUBLED_CHARS:
+            continue
+        above, below = text[: min(start, place.start)], text[max(end, place.end) :]
+        beside: list[Iterable[str]] = []
+        if not text[place.end : start].strip() and start >= place.end:
+            beside.append(below.split("\n", 2 * len(added) + 2))
+        if not text[end : place.start].strip() and end <= place.start:
+            beside.append(above.rsplit("\n", 2 * len(added) + 2)[1:][::-1])
+            added.reverse()
+        for lines in beside:
+            found = [line.strip() for line in lines if line.strip()][: len(added)]
+            if found == added:
+                raise UncleanError("the lines that new_string adds stand there already; was this edit made before?")
+
+
+def check_line_ends(text: str, pieces: Sequence[Replacement]) -> None:
+    """The line after each piece begins a line still, and so does what takes the place of one."""
+    for start, end, body in pieces:
+        begins = start == 0 or text[start - 1] == "\n"
+        takes_break = end > start and text[start] == "\n" and not begins and not body.startswith("\n")
+        if takes_break and (body or text[end : end + 1] not in ("", "\n")):
+            raise UncleanError("two lines of the file would be joined")
+        ended = text[end - 1 : end] == "\n" if end > start else begins
+        if ended and text[end : end + 1] not in ("", "\n") and not (body.endswith("\n") if body else begins):
+            raise UncleanError("two lines of the file would be joined")
