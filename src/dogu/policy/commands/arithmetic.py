@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dogu.language import told
+from dogu.policy.commands.patterns import is_a
 from dogu.workspace.shell_syntax import Command, CommandKind, Part, PartKind, Script, Word
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -30,6 +31,7 @@ _SETTING = re.compile(
 )
 _SUBSCRIPT_OF = re.compile(r"[A-Za-z_]\w*\[(.*?)\](?:\+?=|$)", re.DOTALL)
 _SUBSCRIPTED = re.compile(r"\[([^\[\]]*)\]")
+_PRINTED_SUBSCRIPT = re.compile(r"#?\[[^\]]*(?:\$\(|`)")
 _GIVES_DEFAULT = re.compile(r"(?:\[[^\]]*\])?:?=")
 _LISTS_NAMES = ("!@", "!*", "![@]", "![*]")
 _OFFSET = re.compile(r":[^-=+?]", re.DOTALL)
@@ -119,8 +121,9 @@ def _unproven(commands: Sequence[Command]) -> set[str]:
     """The names whose value may hold code, those that take it over from another among them."""
     found: set[str] = set(_POSITIONAL) if any(map(_holds_code, commands)) else set()
     taken: list[tuple[str, set[str]]] = []
+    functions = {command.name for command in commands if command.kind is CommandKind.FUNCTION}
     for command in commands:
-        for name, values in _given(command):
+        for name, values in (*_given(command), *_given_as_arguments(command, functions)):
             sources: set[str] = set()
             if values is None or not all(_is_harmless(part, sources) for part in values):
                 found.add(name)
@@ -156,6 +159,13 @@ def _given(command: Command) -> Iterator[tuple[str, Sequence[Part] | None]]:
         pairs = itertools.pairwise(command.words)
         yield from (("BASH_REMATCH", matched.parts) for matched, following in pairs if following.text == "=~")
     yield from _given_by_builtins(command)
+
+
+def _given_as_arguments(command: Command, functions: set[str]) -> Iterator[tuple[str, Sequence[Part] | None]]:
+    """The positional parameters that `set` and a function's call give."""
+    if command.words and command.words[0].text in ("set", *functions):
+        values = [part for word in command.words[1:] for part in word.parts]
+        yield from ((name, None if _names_files(values) else values) for name in _POSITIONAL)
 
 
 def _names_files(parts: Sequence[Part]) -> bool:
@@ -243,7 +253,8 @@ def _evaluated_part(part: Part, kept: _Kept) -> Iterator[tuple[str, Sequence[Par
     elif part.operator[:1] == "!" and part.operator not in _LISTS_NAMES:
         yield "", (part,)
     elif part.operator.removeprefix("#").startswith("[") and part.text not in kept.maps:
-        yield part.operator, ()
+        is_printed = _PRINTED_SUBSCRIPT.match(part.operator) is not None
+        yield part.operator, part.inner if is_printed else ()
 
 
 def _evaluated_words(command: Command, kept: _Kept) -> Iterator[tuple[str, Sequence[Part]]]:
@@ -255,8 +266,26 @@ def _evaluated_words(command: Command, kept: _Kept) -> Iterator[tuple[str, Seque
             is_map = word.text.partition("[")[0] in kept.maps
             subscript = _SUBSCRIPT_OF.match(word.text)
             yield ("" if is_map or subscript is None else subscript[1]), _name_parts(word)
+    if program in ("test", "["):
+        yield from (("", parts) for parts in _may_be_operators(words))
     if program in _SETS and kept.has_arrays:  # a value in parentheses is read a second time
         yield from (("", [part for part in word.parts if part.kind is PartKind.VARIABLE]) for word in words)
+
+
+def _may_be_operators(words: Sequence[Word]) -> Iterator[list[Part]]:
+    """What may come to stand for `-v NAME` in a test: what splits, and computed words side by side."""
+    computed = [word.value is None for word in words]
+    for at, word in enumerate(words):
+        is_beside = any(computed[max(at - 1, 0) : at]) or any(computed[at + 1 : at + 2])
+        for part in word.parts:
+            is_computed = part.kind in (PartKind.VARIABLE, PartKind.COMMAND)
+            if is_computed and (is_beside or not part.quoted) and not _prints_word(part.script):
+                yield [part]
+
+
+def _prints_word(script: Script | None) -> bool:
+    words = script.commands[0].words if script is not None and len(script.commands) == 1 else []
+    return bool(words) and is_a("prints_a_word", " ".join(word.value or "\0" for word in words))
 
 
 def _name_parts(word: Word) -> Sequence[Part]:

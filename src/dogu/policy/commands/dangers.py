@@ -85,7 +85,7 @@ def elsewhere_than_meant(
     if name == "git" and is_listed and len(words) > 1 and not around.is_in_repository():
         reason = told("another folder may hold a repository whose configuration runs programs")
         yield Danger(covered, Effect.RUNS, reason)
-    elif name != "git" and covered > 1 and block is not None and block.has_tasks:
+    elif name != "git" and around.has_moved and covered > 1 and block is not None and block.has_tasks:
         reason = told("{option} takes tasks from elsewhere than the rule means", option="cd")
         yield Danger(covered, Effect.RUNS, reason)
 

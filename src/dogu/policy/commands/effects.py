@@ -34,10 +34,11 @@ class Looked:
 class Surroundings:
     """Where a command is run, as far as that is known, and what its approval mode lets it do there.
 
-    `may_edit`: files of the workspace may be written, as the tools that edit may. `is_still`: nothing in the text makes
-    another folder of one that was looked at. `may_differ`: the text has gone elsewhere, or written. `adds_remote`: it
-    makes one known that may be pushed to. `folders` are where the text may have gone, from where it began; None when
-    that can't be known. `looked`: the place was asked, so that what comes out is of that place.
+    `may_edit`: files of the workspace may be written, as the tools that edit may. `is_still`: nothing in the text
+    makes another folder of one that was looked at. `may_differ`: the text has gone elsewhere, or written.
+    `adds_remote`: it makes one known that may be pushed to. `folders` are where the text may have gone, from where it
+    began; None when that can't be known. `has_unpacked`: an archive, which may hold repositories. `looked`: the place
+    was asked, so that what comes out is of that place.
     """
 
     place: Place | None = None
@@ -46,6 +47,7 @@ class Surroundings:
     may_differ: bool = False
     adds_remote: bool = False
     folders: tuple[str, ...] | None = ("",)
+    has_unpacked: bool = False
     looked: Looked = field(default_factory=Looked)
 
     @property
@@ -124,7 +126,8 @@ class Surroundings:
     def is_in_repository(self) -> bool:
         """Whether all that the text may have gone to belongs to the repository that it began in."""
         start = self.at_the_start()
-        return self.folders is not None and all(not each or start.is_same_repository(each) for each in self.folders)
+        is_known = self.folders is not None and not self.has_unpacked
+        return is_known and all(not each or start.is_same_repository(each) for each in self.folders or ())
 
     def has_module(self, name: str) -> bool:
         """Whether the module is one of the place's own."""

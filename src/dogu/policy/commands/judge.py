@@ -24,6 +24,7 @@ from dogu.policy.commands.standard_input import (
     found_by,
     input_reason,
     names_tracked_files,
+    runs_own_script,
     text_on_standard_input,
 )
 from dogu.policy.commands.text_checks import (
@@ -34,8 +35,9 @@ from dogu.policy.commands.text_checks import (
     may_run_from_subscripts,
     only_looks,
     only_reads,
+    unpacks,
 )
-from dogu.policy.commands.values import check_value, holds_what_runs, leads_outside
+from dogu.policy.commands.values import check_found, holds_what_runs, leads_outside
 from dogu.policy.commands.variables import (
     Known,
     assignment_reason,
@@ -288,8 +290,9 @@ class _Judge:
                 verdict, reason = Decision.ASK, given
         self._add(words, verdict, reason, rule)
         self._inner(name, words, command, depth, rule)
-        if not self._around.may_differ and (command.redirects or not only_reads(words)):
-            self._around = replace(self._around, may_differ=True)
+        if not (self._around.may_differ and self._around.has_unpacked) and (command.redirects or not only_reads(words)):
+            has_unpacked = self._around.has_unpacked or unpacks(name, words)
+            self._around = replace(self._around, may_differ=True, has_unpacked=has_unpacked)
 
     def _note_data(self, name: str, words: Sequence[Word], command: Command) -> None:
         """Take note of what is known of the words that `find` and `xargs` hand on."""
@@ -304,6 +307,11 @@ class _Judge:
             is_found = self._data_is_plain and bool(source) and source[0].value == "find"
             is_name = self._data_is_plain or self._data_is_tracked
             self._data_places = found_by(source, self._known) if is_found else [Word.literal("x")] if is_name else None
+
+    def _may_remove(self, option: Sequence[Word]) -> bool:
+        """Whether find's `-delete` does no more than a rule for `rm` covers."""
+        found = self._data_places if option and option[0].value == "-delete" and self._lists.names_any("rm") else None
+        return bool(found) and not any(map(check_found, found or ()))
 
     def _places(self, word: Word) -> list[Word] | None:
         return self._data_places if word is DATA else self._known.places(word)
@@ -323,12 +331,13 @@ class _Judge:
         block = program_called(name)
         self._runs_the_project = block is not None and block.is_tool
         covered = len(rule.words) if rule is not None and rule.words is not None else 1
-        if self._around.has_moved:
+        if self._around.has_moved or self._around.has_unpacked:
             yield from elsewhere_than_meant(name, words, covered, self._around, is_listed=self._lists.core is not None)
         hints = Hints(self._is_no_option, self._holds_output, self._around, self._known.spellings, self._places)
         for danger in dangers_of(name, words, hints, covered):
             # What is handed on to programs is nobody's where the text runs none.
-            if not (self._only_sets and name in _EXPORT and danger.effect is Effect.REACHES):
+            is_nobodys = self._only_sets and name in _EXPORT and danger.effect is Effect.REACHES
+            if not is_nobodys and not self._may_remove(words[danger.index : danger.index + 1]):
                 yield danger
 
     def _gone(self, words: Sequence[Word]) -> tuple[Sequence[Word], list[Word] | None]:
@@ -436,7 +445,7 @@ class _Judge:
 
     def _standard_input(self, name: str, words: Sequence[Word], command: Command, depth: int, dialect: Dialect) -> None:
         """A shell without a text: its script is a file, or comes on standard input."""
-        if self._lists.core is not None and not self._lists.exclude and _runs_own_script(words):
+        if self._lists.core is not None and not self._lists.exclude and runs_own_script(words):
             return
         text = text_on_standard_input(words, command)
         if text is not None:
@@ -447,12 +456,6 @@ class _Judge:
     def _add(self, words: Sequence[Word], verdict: Decision, reason: str, rule: Rule | None = None) -> None:
         shown = tuple(word.text for word in words) or ("",)
         self._commands.append(JudgedCommand(shown, verdict, reason, rule.text if rule else None))
-
-
-def _runs_own_script(words: Sequence[Word]) -> bool:
-    """Whether a shell is given a file of the project, and no option but such as stop it at errors or show its lines."""
-    operands = [word for word in words[1:] if not re.fullmatch(r"-[euxv]+", word.text)]
-    return bool(operands) and not operands[0].text.startswith(("-", "+")) and check_value("script", operands[0]) is None
 
 
 def _of_command(judged: JudgedCommand) -> str:

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 
 from dogu.language import told
 from dogu.policy.commands.effects import Danger, Effect, Hints
+from dogu.policy.commands.inner import DATA
 from dogu.policy.commands.table import Option, Program
-from dogu.policy.commands.values import ONLY_READ, PLACES, Finding, check_config, check_value, written
+from dogu.policy.commands.values import ONLY_READ, PLACES, Finding, check_config, check_found, check_value, written
 from dogu.workspace.shell_syntax import Part, PartKind, Word
 
 _NUMBER = re.compile(r"-[0-9]+")
@@ -322,6 +323,8 @@ class Reading:
 
     def _wrong_with_place(self, kind: str, value: Word) -> Finding | None:
         """A place that bash puts together, by all that it may be."""
+        if kind == "tree" and value is DATA and (given := self.hints.from_the_start().places(value)):
+            return next(filter(None, map(check_found, given)), None)
         found = check_value(kind, value, self.hints.around)
         meant = self.hints.places(value) if found is None else []
         if meant is None:

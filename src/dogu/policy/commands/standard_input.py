@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from dogu.language import told
 from dogu.policy.commands.dangers import program_called
+from dogu.policy.commands.values import check_value
 from dogu.policy.commands.variables import Known, found_word, prints_a_word
 from dogu.workspace.shell_syntax import Command, Word
 
@@ -19,6 +20,12 @@ def text_on_standard_input(words: Sequence[Word], command: Command) -> str | Non
         texts.append(_printed(command.piped_from))
     takes_input = all((word.value or "") in ("-s", "-e", "-x", "-u", "-") for word in words[1:])
     return texts[0] if takes_input and len(texts) == 1 else None
+
+
+def runs_own_script(words: Sequence[Word]) -> bool:
+    """Whether a shell is given a file of the project, and no option but such as stop it at errors or show its lines."""
+    operands = [word for word in words[1:] if not re.fullmatch(r"-[euxv]+", word.text)]
+    return bool(operands) and not operands[0].text.startswith(("-", "+")) and check_value("script", operands[0]) is None
 
 
 def _printed(command: Command) -> str | None:
@@ -67,15 +74,32 @@ def feeds_plain_words(command: Command, words: Sequence[Word]) -> bool:
 
 def found_by(words: Sequence[Word], known: Known) -> list[Word] | None:
     """What find's words may name: a pattern for each place that it looks in; None where one can't be known."""
-    texts = [word.text for word in words]
-    names = [texts[at + 1] for at, text in enumerate(texts[:-1]) if text in ("-name", "-iname")]
-    behind = itertools.dropwhile(lambda word: re.fullmatch(r"-[HLP]|-O\d|-D.*", word.text), words[1:])
+    behind = list(itertools.dropwhile(lambda word: re.fullmatch(r"-[HLP]|-O\d|-D.*", word.text), words[1:]))
     starts = list(itertools.takewhile(lambda word: not re.match(r"[-(!]", word.text), behind))
     found = [known.places(each) for each in starts] or [[Word.literal(".")]]
-    name = names[0] if len(names) == 1 else "*"
     if None in found:
         return None
-    return [found_word(f"{each.text}/{name}") for places in found for each in places or ()]
+    names = _named([word.text for word in behind[len(starts) :]])
+    return [found_word(f"{each.text}/{name}") for places in found for each in places or () for name in names]
+
+
+# An expression of find as words that a NUL ends: what only narrows, the names, what is done. No `-o` but between names
+# in parentheses, and behind `-prune`.
+_WORD = r"[^\0]*\0"
+_TEST = rf"-(?:i?path|i?wholename|type|(?:max|min)depth|[acm](?:time|min)|size|newer|perm|user|group)\0{_WORD}"
+_NARROWS = rf"(?:(?:!|-not)\0(?:-i?name\0{_WORD}|{_TEST})|{_TEST}|-(?:empty|prune|print0?|depth|xdev|mount)\0)"
+_LEFT_OUT = rf"(?:{_NARROWS}|-i?name\0{_WORD}|\(\0-(?:name|path)\0{_WORD}(?:-o\0-(?:name|path)\0{_WORD})*\)\0)"
+_DONE = rf"(?:-delete\0|-(?:exec|ok)(?:dir)?\0(?:(?![;+]\0){_WORD})*[;+]\0)"
+_NAMED = re.compile(
+    rf"(?:{_LEFT_OUT}*-prune\0-o\0)?{_NARROWS}*(-i?name\0{_WORD}|\(\0-i?name\0{_WORD}(?:-o\0-i?name\0{_WORD})*\)\0)"
+    rf"(?:{_NARROWS}|-i?name\0{_WORD}|{_DONE})*"
+)
+
+
+def _named(texts: list[str]) -> list[str]:
+    """The patterns of names that find's expression lets through to what it does; `*` where it isn't that simple."""
+    match = _NAMED.fullmatch("".join(f"{text}\0" for text in texts))
+    return re.findall(r"-i?name\0([^\0]*)", match[1]) if match is not None else ["*"]
 
 
 _PRINTS_MORE = ("-printf", "-fprint", "-exec", "-ok", "-ls", "-fls", "-files0-from")

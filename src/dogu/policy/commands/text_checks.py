@@ -80,6 +80,16 @@ def only_reads(words: Sequence[Word]) -> bool:
     return name == "mkdir" or is_read or (block is not None and block.is_harmless)
 
 
+def unpacks(name: str, words: Sequence[Word]) -> bool:
+    """Whether a command takes files out of an archive."""
+    block = program_called(name)
+    if block is None or block.check not in ("tar", "unzip"):
+        return False
+    return block.check == "unzip" or any(
+        re.fullmatch(r"-?[A-Za-z]*x\w*|--(?:e|get).*", each.text) for each in words[1:]
+    )
+
+
 def is_still(script: Script) -> bool:
     """Whether no command of the text can make a repository of a folder: they look, move, or keep what git has."""
     for command in script.commands:

@@ -355,6 +355,14 @@ def _tree(word: Word) -> Finding | None:
     return _place(word)
 
 
+def check_found(place: Word) -> Finding | None:
+    """Say what is wrong with removing what `find` finds: from all of the workspace only what is made anew."""
+    folder, _, name = place.text.rpartition("/")
+    if not folder.strip("./") and not is_a("leftover", name):
+        return Effect.WRITES, told("{path} is more than a file of the project", path=place.text[:40])
+    return _tree(place)
+
+
 def _local(word: Word) -> Finding | None:
     if _REMOTE.fullmatch(word.text):
         return Effect.REACHES, told("copies files to or from another machine")
