@@ -33,6 +33,7 @@ _CURLY = re.compile("[“”‘’]")
 _ESCAPED_CURLY = re.compile(r"\\[“”‘’]")
 _STRAIGHT = "\"'"
 _FEWEST_CHARS = 8
+_RULE = "======="
 _BREAK = "\\n"
 _NO_COMMENT = r"^(?![ \t]*(?:[*#<%;]|//|/\*|--|>))"
 _STATEMENT_GARBLINGS = [  # what text and markup have by right: what shows so, the garbled line, what it is
@@ -68,16 +69,14 @@ _STATEMENT_GARBLINGS = [  # what text and markup have by right: what shows so, t
         "dashes",
     ),
 ]
-# What a tool call's argument ends or begins with in the formats that models were trained on. A heading's underline is
-# as long as the heading.
-_BEGINNING = re.compile(
-    r"\s*(?:<!\[CDATA\[|<(?:old|new)_str(?:ing)?>|<{5,9} .*\n|={7}\n(?!.{1,7}\n={7}$))", re.MULTILINE
-)
+# What a tool call's argument ends or begins with in the formats that models were trained on.
+_BEGINNING = re.compile(r"\s*(?:<!\[CDATA\[|<(?:old|new)_str(?:ing)?>|<{5,9} .*\n)")
 _END = re.compile(
     r"(?:\]\]>|</(?:(?:old|new)_str(?:ing)?|parameter|invoke|function(?:_calls?)?|tool_call|arg_value|edit)>|<\|\w+\|>"
-    r"|^>{5,9}(?: .*)?|(?<=.{8}\n)={7}|(?<=^\n)={7})\s*\Z",
+    r"|^>{5,9}(?: .*)?)\s*\Z",
     re.MULTILINE,
 )
+_JSON_END = re.compile(r"\"\s*\}{1,2}\s*\Z")
 _FENCE_LINE = re.compile(r"^[ \t]*(?:`{3}|~{3})[^`\n]*$", re.MULTILINE)
 _NUMBER = re.compile(r"([ \[(<|@│]{0,8}#?(?:[Ll]ine |L)?)(\d+)( ?[.:;)\]>→│┃|#-]+|(?=[ \t]))[ \t]?")
 _LANGUAGES = frozenset(
@@ -97,10 +96,10 @@ def is_garbled_alone(old: str, new: str, text: str, line: int, path: str = "") -
     """Say how `new` is garbled where `old`, which stands at the `line` of `text`, isn't and `text` has none of it;
     empty where it isn't, as far as is known. `path` says whether its lines may begin with signs as prose's do.
     """
-    if _is_fenced_alone(old, new, text):
-        return "new_string has a Markdown fence around it that old_string doesn't have: send what the file is to hold"
     is_code = PurePath(path).suffix.lower() not in _PROSE
-    mark = (is_code and _language(old, new)) or _wrapper(old, new, text)
+    if _is_fenced_alone(old, new, text, is_code=is_code):
+        return "new_string has a Markdown fence around it that old_string doesn't have: send what the file is to hold"
+    mark = (is_code and _line_of_none(old, new)) or _wrapper(old, new, text)
     if mark:
         return f"{mark!r} in new_string belongs to no file: send what the file is to hold"
     if _has_numbers(old, new, line, is_code=is_code):
@@ -118,18 +117,24 @@ def is_garbled_alone(old: str, new: str, text: str, line: int, path: str = "") -
     return _odd_signs(old, new, text)
 
 
-def _is_fenced_alone(old: str, new: str, text: str) -> bool:
+def _is_fenced_alone(old: str, new: str, text: str, *, is_code: bool) -> bool:
     """Whether `new` has a fence around it, or one end of a fence at its own."""
     found = len(_FENCE_LINE.findall(new))
     lines = new.strip().split("\n")
     is_half = found % 2 == 1 and (_FENCE_LINE.match(lines[0]) or _FENCE_LINE.match(lines[-1])) is not None
-    return bool(found) and (is_half or is_fenced(new)) and not _FENCE_LINE.search(old) and not _FENCE_LINE.search(text)
+    if not found or _FENCE_LINE.search(old) or not (is_half or is_fenced(new)):
+        return False
+    return (is_code and not is_half) or not _FENCE_LINE.search(text)
 
 
-def _language(old: str, new: str) -> str:
-    """Return the language that the first line of `new` names, as one that begins a fence does; empty for none."""
-    first, _, rest = new.partition("\n")
-    return first if rest and first.lower() in _LANGUAGES and old.partition("\n")[0].strip() != first else ""
+def _line_of_none(old: str, new: str) -> str:
+    """Return the language that the first line of `new` names, as one that begins a fence does, or a line of `=` at its
+    edge; empty for none.
+    """
+    first, last = new.partition("\n")[0], new.rstrip().rpartition("\n")[2]
+    if first.lower() in _LANGUAGES and "\n" in new and old.partition("\n")[0].strip() != first:
+        return first
+    return _RULE if _RULE in (first, last) and _RULE not in old else ""
 
 
 def _wrapper(old: str, new: str, text: str) -> str:
@@ -138,6 +143,9 @@ def _wrapper(old: str, new: str, text: str) -> str:
         mark = match[0].strip() if match else ""
         if mark and mark not in old and mark not in text and mark.replace("/", "") not in new.replace(mark, ""):
             return mark
+    end = _JSON_END.search(new)
+    if end and new[: end.start()].rsplit("\n", 1)[-1].strip() in _telling(old):
+        return end[0].strip()
     inner = unquoted(new)
     if inner is None or inner == new.strip()[1:-1] or unquoted(old) is not None:
         return ""
@@ -160,7 +168,7 @@ def _has_numbers(old: str, new: str, line: int, *, is_code: bool) -> bool:
     shared = [rest for rest in rests if rest in known]
     first = firsts.pop()
     begins = next(iter(found.values()))
-    is_sure = (is_code and begins[3] != "") or begins[0].endswith(("\t", "|", "| ", "→"))
+    is_sure = (is_code and (begins[1].strip() or begins[3])) or begins[0].endswith(("\t", "|", "| ", "→"))
     if int(begins[2]) == 1 and all(rests) and begins[3] in _LIST_MARKS and not (is_sure or begins[2][0] == "0"):
         return False
     deep = indent_of(old).expandtabs()
@@ -194,10 +202,13 @@ def _gutter(old: str, new: str, prose: str) -> str:
     """
     lines = [line for line in new.split("\n") if line.strip()]
     found = {match[1] if (match := _GUTTER.match(line)) else "" for line in lines}
-    sign = found.pop() if len(found) == 1 and len(lines) > 1 else ""
-    known = _telling(old)
-    is_plain = not sign or sign[0] in prose or is_comment_mark(sign)
-    return "" if is_plain or known.isdisjoint(line[len(sign) :].strip() for line in lines) else sign.strip()
+    sign = found.pop() if len(found) == 1 else ""
+    if not sign or sign[0] in prose or is_comment_mark(sign):
+        return ""
+    deep, rests = indent_of(old), [line[len(sign) :] for line in lines]
+    is_deep = len(deep.expandtabs()) > 1 and any(rest.startswith(deep) for rest in rests)
+    is_shared = len(lines) > 1 and not _telling(old).isdisjoint(map(str.strip, rests))
+    return sign.strip() if is_deep or is_shared or sign[0] in "│┃" else ""
 
 
 def _has_written_breaks(old: str, new: str, text: str) -> bool:

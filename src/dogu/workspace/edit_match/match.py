@@ -181,7 +181,7 @@ class _Matcher:
         if isinstance(outcome, Found):
             if wanted != whole and _INDENTATION not in outcome.forgiven:
                 outcome = replace(outcome, forgiven=(*outcome.forgiven, _INDENTATION))
-            outcome = self._refuse_garbled(wanted, outcome) or self._refuse_made(wanted, outcome) or outcome
+            outcome = self._refuse_garbled(whole, outcome) or self._refuse_made(wanted, outcome) or outcome
         if isinstance(outcome, Refused):
             lines = _line_spans(self._text, outcome.spans)
             shown = places_shown(self._text, lines, whole=outcome.why is Why.UNCLEAR)

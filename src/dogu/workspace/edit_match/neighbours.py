@@ -43,7 +43,9 @@ def check_cut(text: str, span: tuple[int, int], old: str, new: str) -> None:
     if new and is_word(old[-1]):
         right = "".join(_WORD_AHEAD.findall(text, end, end + _LONGEST_WORD_CHARS)[:1])
     brings_left = left and not old.startswith(left) and (new[0].isspace() or new.startswith(left))
-    brings_right = right and not old.endswith(right) and (not is_word(new[-1]) or new.endswith(right))
+    begun = _WORD_BEFORE.findall(old[-_LONGEST_WORD_CHARS:])[:1] if " " in old.strip() else []
+    is_other = not is_word(new[-1:]) or not all(map(new.endswith, begun))
+    brings_right = right and not old.endswith(right) and (is_other or new.endswith(right))
     brings_head = head and new[:1].isspace() and not old[0].isspace() and new.lstrip().startswith(head)
     if brings_left or brings_right or brings_head:
         raise UncleanError("old_string is a part of a word or line that new_string has whole: send whole lines")
@@ -73,7 +75,7 @@ def _check_beside(ours: list[str], theirs: list[str], beside: list[str], *, clos
     for count in range(2, min(len(beside), len(theirs)) + 1):
         edge = theirs[-count:]
         is_there = edge == [other.rstrip() for other in beside[:count]] and edge != ours[-count:]
-        repeats = repeats or (is_there and sum(map(word_chars, edge)) >= 2 * _FEWEST_DOUBLED_CHARS)
+        repeats = repeats or (is_there and sum(map(word_chars, edge)) > _FEWEST_DOUBLED_CHARS + 1)
     if repeats:
         raise UncleanError(f"{line[:40]!r}, beside old_string in the file, would stand there twice: made already?")
 
