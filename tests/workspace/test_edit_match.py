@@ -1065,6 +1065,14 @@ def test_a_line_break_written_out_behind_a_comment_or_a_sentence_is_refused(sent
     assert "written out" in refusal(f"{line}\nx\n", line, sent).reason
 
 
+def test_a_new_line_that_lacks_the_sign_a_line_of_old_string_lacks_is_no_guess() -> None:
+    text = '  ("/one", false),\n  ("/two", false),\n}\nroutes(t)\n'
+    new = text.replace("}", '  ("/five", false)\n  ("/six", true),\n}')
+    found = match_edit(text, text.replace("e),", "e)", 1), new)
+    assert isinstance(found, Refusal)
+    assert "lacks signs" in found.reason
+
+
 def test_a_line_that_lacks_its_sign_in_old_string_alone_gets_it_once() -> None:
     text = "jobs:\n  build:\n    with:\n      depth: 1\n    steps: here\n"
     old = "  build:\n    with\n      depth: 1\n    steps: here\n"

@@ -85,6 +85,7 @@ _LANGUAGES = frozenset(
 _PROSE = frozenset(["", ".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc", ".yml", ".yaml", ".toml", ".ini", ".cfg"])
 _LIST_MARKS = (".", ")", "")
 _ADDED = re.compile(r"^\+", re.MULTILINE)
+_ITEM = re.compile(r"\+ \S")
 _GUTTER = re.compile(r"([^\w\s]{1,3} )")
 _WIDE_SIGN = re.compile("[（），：；！？]")
 _CJK = re.compile("[\u2e80-\u9fff\uac00-\ud7af]")
@@ -168,7 +169,7 @@ def _has_numbers(old: str, new: str, line: int, *, is_code: bool) -> bool:
     shared = [rest for rest in rests if rest in known]
     first = firsts.pop()
     begins = next(iter(found.values()))
-    is_sure = (is_code and (begins[1].strip() or begins[3])) or begins[0].endswith(("\t", "|", "| ", "→"))
+    is_sure = (is_code and bool(begins[1].strip() or begins[3])) or begins[0].endswith(("\t", "|", "| ", "→"))
     if int(begins[2]) == 1 and all(rests) and begins[3] in _LIST_MARKS and not (is_sure or begins[2][0] == "0"):
         return False
     deep = indent_of(old).expandtabs()
@@ -183,16 +184,15 @@ def _has_numbers(old: str, new: str, line: int, *, is_code: bool) -> bool:
 
 def _is_diff(old: str, new: str, text: str, *, is_code: bool) -> bool:
     """Whether signs of a diff stand before lines of `old` in `new`, or before all new ones; `+ x` may be a list's."""
-    ours = {line.strip() for line in old.split("\n")}
-    known = {line for line in old.split("\n") if word_chars(line) > 1}
+    ours, known = {line.strip() for line in old.split("\n")}, _telling(old)
     added = [line for line in new.split("\n") if line.strip() not in ours and line.strip()]
     signs = {line[0] for line in added}
     if "+" not in signs or _ADDED.search(old) or _ADDED.search(text):
         return False
-    is_shared = any(line[0] in "+- " and not known.isdisjoint((line[1:], line[2:])) for line in added)
-    if is_shared and signs <= {*"+- "} and (is_code or len(signs) > 1 or any(line[1:] in known for line in added)):
+    is_shared = any(line[0] in "+- " and line[1:].strip() in known for line in added)
+    if is_shared and signs <= {*"+- "} and (is_code or len(signs) > 1 or not all(map(_ITEM.match, added))):
         return True
-    plus = [line for line in added if line[1:2] != "+" and (is_code or not re.match(r"\+ \S", line))]
+    plus = [line for line in added if line[1:2] != "+" and (is_code or not _ITEM.match(line))]
     return signs == {"+"} and len(plus) > len(added) // 2 and (is_code or len(plus) > 1 or plus[0][1:3].isspace())
 
 

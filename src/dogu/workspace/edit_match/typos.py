@@ -128,6 +128,7 @@ _FEWEST_LINES = 3
 _FEWEST_EXACT_LINES = 2
 _FEWEST_EXACT_WORD_CHARS = 8
 _MOST_SLIPS = 2
+_STATEMENT_ENDS = ";,"
 _MOST_LEFT_OUT = 3
 _CANDIDATES = 6
 _LEAST_GAP_CHARS = 6
@@ -246,15 +247,18 @@ def _stands_out(index: LineIndex, lines: Sequence[_Line], window: _Window, start
 
 
 def _may_lack_signs(index: LineIndex, window: _Window, old: str, new: str) -> bool:
-    """Whether lines of `old` lack a sign that the file ends them with, no line of either string ends with it, and
-    lines are added that end with none.
+    """Whether lines of `old` lack a sign that the file ends them with, and that every statement ends with or no line of
+    either string does, and new lines end with none.
     """
     before, after = ([line.rstrip() for line in lines if line.strip()] for lines in split_lines(old, new))
-    ends = {line[-1] for line in [*before, *after]}
+    ends = {line[-1] for line in [*before, *after]} - {*_STATEMENT_ENDS}
     slips = ((pair.line.key, index.keys[pair.number]) for pair in window.slips if pair.slip == _END_SIGN)
     lacking = {file[-1] for ours, file in slips if file[:-1] == ours} - ends
-    added = (line for line in after if line not in before and not is_whole_comment(line))
-    return bool(lacking) and len(after) > len(before) and any(map(_BARE.match, added))
+    known = {line.strip() for line in before}
+    added = (line for line in after if line.strip() not in known and not is_whole_comment(line))
+    return not lacking.isdisjoint(_STATEMENT_ENDS if len(after) <= len(before) else lacking) and any(
+        map(_BARE.match, added)
+    )
 
 
 def _align(index: LineIndex, old: str, window: _Window) -> Place:
