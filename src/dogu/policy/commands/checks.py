@@ -436,7 +436,12 @@ def _gh(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
 
 
 def _cloud(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
-    """What isn't plainly a look at what is there."""
+    """What isn't plainly a look at what is there, and values that are a file's text or another machine's."""
+    yield from _asks(words, reading)
+    for index, word in enumerate(words[1:], 1):
+        is_text_of = re.match(r"(?:-[^=]*=)?(?=(?:fileb?|https?)://)", word.prefix)
+        if is_text_of is not None and not is_a("loopback", word.text[is_text_of.end() :]):
+            yield Danger(index, Effect.REACHES, told("sends data"))
     program = words[0].text.rpartition("/")[2]
     operands = [words[at].text for at in reading.operands]
     hands_out = any(pattern("cloud_secret").search(text) for text in operands[:5])

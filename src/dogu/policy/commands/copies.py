@@ -11,7 +11,7 @@ from dogu.language import told
 from dogu.policy.commands.effects import Danger, Effect, Hints
 from dogu.policy.commands.patterns import is_a
 from dogu.policy.commands.reading import Reading
-from dogu.policy.commands.values import check_value
+from dogu.policy.commands.values import check_value, may_hold_what_runs
 from dogu.workspace.protected import protected_reason
 from dogu.workspace.shell_syntax import Part, PartKind, Word
 
@@ -41,16 +41,20 @@ def copies(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
         return
     is_alone = program in ("ln", "link") and len(reading.operands) == 1  # linked to by its own name
     sources = reading.operands if into is not None or is_alone else reading.operands[:-1]
+    if {"--parents", "-R", "--relative"} & taken.keys() and (program.endswith("rsync") or "--parents" in taken):
+        yield from (Danger(at, *found) for at in sources if (found := check_value("place", words[at])) is not None)
     if into is None and sources and not is_alone:
         yield from _out_of_the_workspace(words, reading.operands[-1:], hints)
     if not sources:
         return
     moves = program in ("mv", "gmv", "move")
+    links = bool(_LINKS & taken.keys()) and not program.endswith("rsync")
     how = _How(
         moves=moves,
+        links=links,
         is_deep=moves or program.endswith("rsync") or bool(_DEEP & taken.keys()),
         is_exact=bool({"-T", "--no-target-directory"} & taken.keys()),
-        kind="place" if moves else "folder" if _LINKS & taken.keys() and not program.endswith("rsync") else "any",
+        kind="place" if moves else "folder" if links else "any",
     )
     target = into if into is not None else Word.literal(".") if is_alone else words[reading.operands[-1]]
     targets = hints.places(target)
@@ -72,13 +76,14 @@ def moved(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
 
 @dataclass(frozen=True, slots=True)
 class _How:
-    """`kind` is what a source must be; `is_folder`: it goes into the target, and not in its place."""
+    """`kind` is what a source must be; `is_folder`: it goes into the target, and not in its place; `links`: linked."""
 
     moves: bool = False
     is_deep: bool = False
     is_exact: bool = False
     kind: str = "any"
     is_folder: bool = False
+    links: bool = False
 
 
 def _laid(words: Sequence[Word], sources: Sequence[int], hints: Hints, to: str, how: _How) -> Iterator[Danger]:
@@ -98,9 +103,21 @@ def _laid(words: Sequence[Word], sources: Sequence[int], hints: Hints, to: str, 
             is_pattern = words[index].value is None
             names = _names_of(source, words[index], hints) if is_pattern else [source.rpartition("/")[2]]
             lays = is_folder and not may_edit and any(_is_run_by_name(f"{to}/{each}") for each in names)
-            if brings or lays:
+            if brings or lays or _lays_a_tree(source, to, hints, replace(how, is_folder=is_folder)):
                 yield Danger(index, Effect.WRITES, told("it writes to {target}", target=words[index].text[:40]))
                 break
+
+
+def _lays_a_tree(source: str, to: str, hints: Hints, how: _How) -> bool:
+    """Whether a folder, or what is in it, comes to lie in a folder that programs look for by its name: `.cargo`."""
+    base = source.rstrip("/").rpartition("/")[2]
+    folder = "/".join(part for part in to.split("/") if part not in ("", "."))
+    if "*" in base or source.endswith(("/", "/.")):
+        names = hints.around.matching(source) if "*" in base else None
+        is_known = names is not None and not any(protected_reason(f"{folder}/{each}") for each in names)
+        return may_hold_what_runs(folder) and not is_known
+    laid = f"{folder}/{base}" if how.is_folder else folder
+    return (how.is_deep or how.links) and may_hold_what_runs(laid) and not hints.around.is_file(source)
 
 
 def _names_of(source: str, word: Word, hints: Hints) -> list[str]:

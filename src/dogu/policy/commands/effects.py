@@ -91,6 +91,10 @@ class Surroundings:
         is_known = self.place is not None and not self.may_differ
         return not folder or (is_known and self.place is not None and not self.place.is_free(f"{folder}/."))
 
+    def is_file(self, path: str) -> bool:
+        """Whether something is known to be there that is no folder."""
+        return self.is_there(".") and not self.is_free(path) and self.is_free(f"{path}/.")
+
     def is_free(self, path: str) -> bool:
         """Whether nothing is there that would be overwritten; True where that can't be known."""
         self.looked.happened = True

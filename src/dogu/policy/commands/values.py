@@ -137,6 +137,18 @@ def _folder(word: Word) -> Finding | None:
     return _place(word)
 
 
+def may_hold_what_runs(path: str) -> bool:
+    """Whether a tree of files that becomes the folder of this name may be run, or steer what runs, by its name."""
+    return is_a("hidden_folder", path) and not is_a("leftover", path.rstrip("/").rpartition("/")[2])
+
+
+def _checkout(word: Word) -> Finding | None:
+    """A folder for a tree of files that others made."""
+    if may_hold_what_runs(word.text):
+        return Effect.WRITES, told("{path} is where things that run later are kept", path=word.text[:40])
+    return _folder(word)
+
+
 def _generated(word: Word, around: Surroundings) -> Finding | None:
     """Where code is generated, behind options perhaps: `import_style=commonjs:DIR`."""
     return check_value("folder", word if word.value is None else Word.literal(word.value.rpartition(":")[2]), around)
@@ -414,6 +426,7 @@ def _definition(word: Word) -> Finding | None:
 _CHECKS: dict[str, Callable[[Word], Finding | None]] = {
     "place": _place,
     "folder": _folder,
+    "checkout": _checkout,
     "source": _source,
     "inside": _inside,
     "other_project": _other_project,
@@ -471,7 +484,7 @@ KINDS = frozenset((*_CHECKS, *_PLACED)) | frozenset(
 
 ONLY_READ = frozenset("inside own script other_project source".split())
 PLACES = ONLY_READ | frozenset(
-    "place folder tree compressed product built fetched requirements unpacked venv generated".split()
+    "place folder checkout tree compressed product built fetched requirements unpacked venv generated".split()
 )
 """Kinds that name a place: all that is put together of variables is looked at as what it becomes."""
 
