@@ -907,6 +907,17 @@ def test_a_part_of_a_line_may_begin_and_end_with_any_sign(text: str, old: str, n
     assert after(text, old, new) == text.replace(old, new)
 
 
+@pytest.mark.parametrize("number", [0, 1, 700, 3998, 3999])
+def test_a_long_edit_changes_what_it_changes_wherever_that_is(number: int) -> None:
+    lines = [f"        value_{each} = compute(value_{each - 1}, {each})\n\n" for each in range(4_000)]
+    text = "class A:\n    def f(self):\n" + "".join(lines)
+    old = dedent("".join(lines))
+    for changed in ("", "other = 1\n", f"value_{number} = compute(1)\nother = 1\n"):
+        sent = old.replace(f"value_{number} = compute(value_{number - 1}, {number})\n", changed)
+        made = text.replace(lines[number], indent(changed, " " * 8) + "\n")
+        assert after(text, old, sent) == made
+
+
 def test_what_a_string_begins_with_unseen_or_ends_its_lines_by_is_not_written() -> None:
     assert after("a = 1\nb = 2\n", "b = 2", "\ufeffb = 3") == "a = 1\nb = 3\n"
     assert after("a = 1\nb = 2\n", "a = 1\rb = 2", "a = 1\rb = 3") == "a = 1\nb = 3\n"

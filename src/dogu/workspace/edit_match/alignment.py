@@ -71,6 +71,7 @@ def is_comment_mark(text: str) -> bool:
 
 
 _RUN = re.compile(r"\S+")
+_LONG_CHARS = 20_000  # character by character it takes long
 
 
 class Unit(NamedTuple):
@@ -121,8 +122,10 @@ def align_equal(old: str, start: int) -> list[Unit]:
 
 def align_folded(text: str, old: str, start: int, end: int) -> list[Unit]:
     """Align `old` with `text[start:end]`, whose folded views are equal; empty when they aren't."""
-    if old.isascii() and text[start:end].isascii():
-        return _align_runs(text, old, start, end)
+    is_ascii = old.isascii() and text[start:end].isascii()
+    runs = _align_runs(text, old, start, end) if is_ascii or len(old) > _LONG_CHARS else []
+    if is_ascii or runs:
+        return runs
     folded_old, old_starts, old_ends = fold_clusters(old)
     folded, starts, ends = fold_clusters(text[start:end])
     if folded_old != folded:
@@ -140,7 +143,7 @@ def align_folded(text: str, old: str, start: int, end: int) -> list[Unit]:
 
 
 def _align_runs(text: str, old: str, start: int, end: int) -> list[Unit]:
-    """Align ASCII, where folding drops white space and nothing else: run by run of what is no white space."""
+    """Align what differs in white space alone, as all of ASCII does: run by run of what is no white space."""
     if "".join(old.split()) != "".join(text[start:end].split()):
         return []
     units: list[Unit] = []

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 
-from dogu.workspace.edit_match.alignment import Place, has_comment
+from dogu.workspace.edit_match.alignment import Place, Unit, has_comment
 from dogu.workspace.edit_match.characters import CharacterMap
 from dogu.workspace.edit_match.indentation import indent_of, indentation_map
 from dogu.workspace.edit_match.result import Replacement, UncleanError
@@ -26,6 +27,8 @@ GOES_ON = re.compile(r"\s*(?:[+*.&|?:=,)\]}%>]|-(?!-)|/(?![/*])|<(?![\w!/]))")
 _MOST_TOKENS = 2000
 _MOST_TRIED = 20_000_000
 _AROUND_CHARS = 5000
+_LONG_CHARS = 100_000
+_MARGIN_LINES = 300
 
 
 def weave(place: Place, new: str, *, keep_garbled: bool = False) -> list[Replacement]:
@@ -35,6 +38,7 @@ def weave(place: Place, new: str, *, keep_garbled: bool = False) -> list[Replace
     With `keep_garbled` a line that differs from the file's in more than white space at its ends may not change at
     all.
     """
+    place, new = _near_changes(place, new)
     weaver = _Weaver(place, new, keep_garbled=keep_garbled)
     pieces = _joined([*weaver.changes(), *weaver.final_newline()])
     verify(place, new, pieces)
@@ -46,6 +50,32 @@ def split_lines(old: str, new: str) -> tuple[list[str], list[str]]:
     if not old.endswith("\n"):
         return old.split("\n"), new.split("\n")
     return old[:-1].split("\n"), new.removesuffix("\n").split("\n") if new else []
+
+
+def _near_changes(place: Place, new: str) -> tuple[Place, str]:
+    """Return of a long edit what lies within some hundred lines of a change: what both strings share stays as it is."""
+    old = place.old
+    if len(old) < _LONG_CHARS or place.slips:
+        return place, new
+    ours, theirs = old.split("\n"), new.split("\n")
+    most = min(len(ours), len(theirs)) - 1
+    head = next((i for i in range(most) if ours[i] != theirs[i]), most)
+    tail = next((i for i in range(most - head) if ours[-1 - i] != theirs[-1 - i]), most - head)
+    head, tail = max(head - _MARGIN_LINES, 0), max(tail - _MARGIN_LINES, 0)
+    while head and not ours[head].strip():
+        head -= 1
+    while tail and not ours[-1 - tail].strip():
+        tail -= 1
+    start, rest = (sum(len(line) + 1 for line in lines) for lines in (ours[:head], ours[len(ours) - tail :]))
+    stop = len(old) - rest
+    units = [
+        Unit(one.old_start - start, one.old_end - start, one.start, one.end)
+        for one in place.units
+        if start <= one.old_start < stop
+    ]
+    if any(one.old_start < edge < one.old_end for one in place.units for edge in (start, stop)):
+        return place, new
+    return replace(place, old=old[start:stop], units=units), new[start : len(new) - rest]
 
 
 class _Weaver:

@@ -79,6 +79,7 @@ _END = re.compile(
 _JSON_END = re.compile(r"\"\s*\}{1,2}\s*\Z")
 _FENCE_LINE = re.compile(r"^[ \t]*(?:`{3}|~{3})[^`\n]*$", re.MULTILINE)
 _NUMBER = re.compile(r"([ \[(<|@│]{0,8}#?(?:[Ll]ine |L)?)(\d+)( ?[.:;)\]>→│┃|#-]+|(?=[ \t]))[ \t]?")
+_NUMBERED = re.compile(rf"^{_NUMBER.pattern}", re.MULTILINE)
 _LANGUAGES = frozenset(
     "bash c cpp css go html java javascript js json jsx php py python ruby rust sh sql ts tsx typescript xml".split()
 )
@@ -159,6 +160,8 @@ def _has_numbers(old: str, new: str, line: int, *, is_code: bool) -> bool:
     """Whether lines of `new` have numbers before them: those that they have in the file, or before a line of `old`, or
     nearly all of them. A list begins at one, and at no blank line.
     """
+    if _NUMBERED.search(new) is None:
+        return False
     lines, ours = new.rstrip("\n").split("\n"), old.split("\n")
     known = {other.strip() for other in ours if other.strip()}
     found = {at: match for at, each in enumerate(lines) if each.strip() not in known and (match := _NUMBER.match(each))}
@@ -184,11 +187,11 @@ def _has_numbers(old: str, new: str, line: int, *, is_code: bool) -> bool:
 
 def _is_diff(old: str, new: str, text: str, *, is_code: bool) -> bool:
     """Whether signs of a diff stand before lines of `old` in `new`, or before all new ones; `+ x` may be a list's."""
+    if not _ADDED.search(new) or _ADDED.search(old) or _ADDED.search(text):
+        return False
     ours, known = {line.strip() for line in old.split("\n")}, _telling(old)
     added = [line for line in new.split("\n") if line.strip() not in ours and line.strip()]
     signs = {line[0] for line in added}
-    if "+" not in signs or _ADDED.search(old) or _ADDED.search(text):
-        return False
     is_shared = any(line[0] in "+- " and line[1:].strip() in known for line in added)
     if is_shared and signs <= {*"+- "} and (is_code or len(signs) > 1 or not all(map(_ITEM.match, added))):
         return True

@@ -52,6 +52,7 @@ _TELLING_CHARS = 10
 _LONGEST_SHOWN = 80
 _MOST_MADE = 3
 _MANY_CHARS = 20
+_BESIDE_CHARS = 500
 _INDENTATION = sentence("indentation")
 _UNSEEN = "\ufeff\u200b\u200c\u200d\u200e\u200f\u2060"
 
@@ -196,8 +197,8 @@ class _Matcher:
         """Refuse a `new` that is garbled though `old` isn't, both as they were read."""
         old, new = found.read or wanted[:2]
         (start, end), text = found.spans[0], self._text
-        line, stop = text.rfind("\n", 0, start) + 1, text.find("\n", end)
-        head, rest = text[line:start], text[end : stop if stop >= 0 else None]
+        head = text[max(0, start - _BESIDE_CHARS) : start].rpartition("\n")[2]
+        rest = text[end : end + _BESIDE_CHARS].partition("\n")[0]
         head, rest = head if head.strip() and old[:1] != "\n" else "", rest if "\n" not in (old[-1:], new[-1:]) else ""
         number = text.count("\n", 0, start) + 1
         reason = is_garbled_alone(head + old + rest, head + new + rest, text, number, self._path)

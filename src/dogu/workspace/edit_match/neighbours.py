@@ -24,7 +24,10 @@ def check_rest(old: str, new: str, rest: str) -> None:
     closes_again = sign.startswith(_CLOSERS) and written.endswith(sign[0])
     if closes_again and not opened(old + rest) and opened(new + rest) < 0:
         raise UncleanError(f"{sign!r}, behind old_string in its line, would close what isn't open: send whole lines")
-    brings_it = fold(written).translate(_QUOTES) == fold(old.rsplit("\n", 1)[-1] + rest).translate(_QUOTES)
+    may_bring_it = len(sign) <= 2 * len(written) + _LONGEST_WORD_CHARS  # folding a file of one line takes long
+    brings_it = may_bring_it and fold(written).translate(_QUOTES) == fold(old.rsplit("\n", 1)[-1] + rest).translate(
+        _QUOTES
+    )
     ends = (*"{([;,:",) if sign in (";", ",") else (sign,)
     doubles_it = sign in (*"{;,:",) and written.rstrip().endswith(ends) and not old.endswith(ends)
     if (sign and brings_it and ("\n" in old or sign in "{;," or word_chars(sign) > 1)) or doubles_it:

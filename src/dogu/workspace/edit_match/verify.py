@@ -65,7 +65,8 @@ def verify(place: Place, new: str, pieces: Sequence[Replacement]) -> None:
     _check_tokens(place, new, before, after)
     _check_spacing(place, before, after)
     if place.old != new:
-        _check_lines(*map(_lines, (place.old, new, before, after)))
+        seen: dict[str, _Line] = {}
+        _check_lines(*(_lines(each, seen) for each in (place.old, new, before, after)))
         check_indents(place.text, (place.start, place.end), before, after)
         _check_steps(place, before, after)
 
@@ -251,18 +252,23 @@ class _Line(NamedTuple):
     depth: int
 
 
-def _lines(text: str) -> list[_Line]:
+def _lines(text: str, seen: dict[str, _Line] | None = None) -> list[_Line]:
+    """Return the lines that aren't blank; those `seen` before aren't read again."""
     found: list[_Line] = []
+    seen = {} if seen is None else seen
     depths: dict[str, int] = {}
     for line in text.split("\n"):
-        stripped = line.strip()
-        if stripped:
+        if line not in seen:
+            stripped = line.strip()
+            if not stripped:
+                continue
             indent = line[: line.index(stripped[0])]
             if indent not in depths:
                 depths[indent] = len(indent.expandtabs(4))
             # folding a line of a whole file's length would take long
             key = fold(stripped) if len(line) < _LONG_LINE_CHARS else stripped
-            found.append(_Line(indent + stripped, key, indent, depths[indent]))
+            seen[line] = _Line(indent + stripped, key, indent, depths[indent])
+        found.append(seen[line])
     return found
 
 
