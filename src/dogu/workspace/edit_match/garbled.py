@@ -83,7 +83,9 @@ _NUMBERED = re.compile(rf"^{_NUMBER.pattern}", re.MULTILINE)
 _LANGUAGES = frozenset(
     "bash c cpp css go html java javascript js json jsx php py python ruby rust sh sql ts tsx typescript xml".split()
 )
-_PROSE = frozenset(["", ".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc", ".yml", ".yaml", ".toml", ".ini", ".cfg"])
+_PROSE = frozenset(
+    ["", *".md .markdown .mdx .rst .txt .adoc .html .htm .xml .svg .tex .yml .yaml .toml .ini .cfg".split()]
+)
 _LIST_MARKS = (".", ")", "")
 _ADDED = re.compile(r"^\+", re.MULTILINE)
 _ITEM = re.compile(r"\+ \S")
@@ -116,7 +118,7 @@ def is_garbled_alone(old: str, new: str, text: str, line: int, path: str = "") -
     quotes = _odd_quotes(old, new, text)
     if quotes:
         return f"new_string has {quotes}, which old_string and the file there haven't"
-    return _odd_signs(old, new, text)
+    return _odd_signs(old, new, text, is_code=is_code)
 
 
 def _is_fenced_alone(old: str, new: str, text: str, *, is_code: bool) -> bool:
@@ -238,7 +240,7 @@ def _joins(line: str, known: str) -> bool:
     return bool(found) and is_apart and _BREAK in (ends[-2:], goes_on[:2])
 
 
-def _odd_signs(old: str, new: str, text: str) -> str:
+def _odd_signs(old: str, new: str, text: str, *, is_code: bool) -> str:
     """Say which signs and letters of `new` aren't those that `old` and `text` have; empty for none."""
     if _entities_alone(old, new, text):
         return "new_string has HTML entities for what old_string or the file has as signs: send the signs"
@@ -251,7 +253,7 @@ def _odd_signs(old: str, new: str, text: str) -> str:
         (_WIDE_SIGN.search(new) and not _CJK.search(new), _WIDE_SIGN, "full-width signs"),
         ("".join(odd).count("\u00a0") > 1, re.compile("\u00a0"), "no-break spaces"),
     ):
-        if has_them and not signs.search(old) and not signs.search(text):
+        if is_code and has_them and not signs.search(old) and not signs.search(text):
             return f"new_string has {kind}, and the file has none: send the characters of the code"
     for trace, garbled, kind in _STATEMENT_GARBLINGS:
         if trace.search(new) and not trace.search(old) and garbled.search(new) and not trace.search(text):
