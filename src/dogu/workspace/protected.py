@@ -8,6 +8,7 @@ Source: git's verify_path (CVE-2014-9390, CVE-2019-1352).
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from unicodedata import normalize
 
@@ -297,6 +298,16 @@ def protected_reason(path: str) -> str | None:
     """Say why writing to `path` must be asked in every mode, or None."""
     found = _row(path, is_secret=False)
     return found and told("{name} decides what runs later: {reason}.", name=found[1], reason=_PROTECTED[found[0]])
+
+
+def may_be_protected(pattern: str) -> bool:
+    """Whether a pattern for one name, `.c?rgo`, may match one that a protected place has, or begins with."""
+    return any(fnmatchcase(name, pattern.lower()) for name in _names())
+
+
+@cache
+def _names() -> frozenset[str]:
+    return frozenset(row.partition("/")[0].replace("*", "x").replace("+", "x") for row in _PROTECTED)
 
 
 def secret_reason(path: str) -> str | None:

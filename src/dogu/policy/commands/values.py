@@ -15,7 +15,7 @@ from dogu.policy.commands.effects import NOWHERE, Effect, Surroundings
 from dogu.policy.commands.patterns import is_a, kind, pattern
 from dogu.policy.commands.scripts import is_harmless_awk, is_harmless_sed, without_arithmetic
 from dogu.policy.commands.variables import name_reason
-from dogu.workspace.protected import protected_reason, secret_reason
+from dogu.workspace.protected import may_be_protected, protected_reason, secret_reason
 from dogu.workspace.shell_syntax import PartKind, Word
 
 Finding = tuple[Effect, str]
@@ -31,7 +31,6 @@ _NUMBER = re.compile(
 )
 _NO_TASK = re.compile(r"[=@()'\"`$;&|<>]|://")
 _SHARED_CONFIGS = frozenset(("package.json", "pyproject.toml", "setup.cfg", "tox.ini"))
-_HIDDEN = (".git", ".github", ".gitlab-ci.yml", ".husky", ".vscode", ".gemini", ".claude", ".npmrc", ".envrc")
 _PLACES_OF_VARIABLES = ("HOME", "OLDPWD", "TMPDIR")
 
 
@@ -66,7 +65,7 @@ def holds_what_runs(folders: Sequence[Word] | None) -> bool:
 def _may_match_hidden(path: str) -> bool:
     """Whether a pattern may match a hidden name that is protected: `.g*`, `.gi[t]/hooks`."""
     patterns = [part for part in path.split("/") if part[:1] == "." and re.search(r"[*?\[]", part)]
-    return any(fnmatchcase(name, each) for each in patterns for name in _HIDDEN)
+    return any(map(may_be_protected, patterns))
 
 
 def written_from_here(word: Word, around: Surroundings, *, appends: bool) -> Finding | None:
@@ -92,7 +91,11 @@ def written(word: Word, around: Surroundings = NOWHERE, *, appends: bool = False
 
 
 def _is_ours_to_write(path: str, around: Surroundings, *, appends: bool) -> bool:
-    if around.may_edit or is_a("built", path) or is_a("remade", path):
+    if around.may_edit:
+        return True
+    if is_a("installed", path):
+        return False
+    if is_a("built", path) or is_a("remade", path):
         return True
     return is_a("fresh", path) and (appends or _TEMPORARY.match(path) is not None or around.is_free(path))
 
@@ -115,7 +118,7 @@ def _venv(word: Word, around: Surroundings) -> Finding | None:
 
 def _unpacked(word: Word, around: Surroundings) -> Finding | None:
     """A folder that an archive is unpacked to: of its own, not the project's."""
-    if word.value is not None and not writes_to(word):
+    if word.value is not None and not writes_to(word) and not is_a("installed", word.value):
         if is_a("unpacked", word.value) or is_a("built", f"{word.value}/"):
             return None
         if word.value.strip("./") and around.is_known_to_be_free(word.value):
