@@ -920,6 +920,9 @@ def test_a_long_edit_changes_what_it_changes_wherever_that_is(number: int) -> No
 
 def test_what_a_string_begins_with_unseen_or_ends_its_lines_by_is_not_written() -> None:
     assert after("a = 1\nb = 2\n", "b = 2", "\ufeffb = 3") == "a = 1\nb = 3\n"
+    result, found = edit("a = 1\nb = 2\n", "a\u200b = 1\nb = 2", "a = 1\u200b\nb = 3")
+    assert (result, found.forgiven) == ("a = 1\nb = 3\n", ("zero-width characters",))
+    assert after("a\u200b = 1\n", "1", "x\u200by") == "a\u200b = x\u200by\n"
     assert after("a = 1\nb = 2\n", "a = 1\rb = 2", "a = 1\rb = 3") == "a = 1\nb = 3\n"
 
 

@@ -54,6 +54,8 @@ _MOST_MADE = 3
 _MANY_CHARS = 20
 _BESIDE_CHARS = 500
 _INDENTATION = sentence("indentation")
+_ZERO_WIDTH = sentence("zero-width characters")
+_BROUGHT = "\ufeff\u200b\u2060"  # what joins nothing
 _UNSEEN = "\ufeff\u200b\u200c\u200d\u200e\u200f\u2060"
 
 
@@ -171,7 +173,7 @@ class _Matcher:
     def match(self, wanted: Wanted, *, exact_only: bool = False, alone: bool = True) -> Edit | Refusal:
         """Find one edit; one that isn't `alone` may leave a text that can't be parsed without the others."""
         wanted = Wanted(self._with_breaks(wanted.old), self._with_breaks(wanted.new), wanted.expected)
-        wanted = wanted._replace(**self._without_unseen(wanted.old, wanted.new))
+        sent, wanted = wanted, wanted._replace(**self._without_unseen(wanted.old, wanted.new))
         whole, wanted = wanted, wanted._replace(new=restored_head(*wanted[:2]))
         refusal = self._refuse_strings(wanted)
         if refusal is not None:
@@ -180,8 +182,8 @@ class _Matcher:
         if outcome is None and not exact_only:
             outcome = self._inexact(wanted, whole)
         if isinstance(outcome, Found):
-            if wanted != whole and _INDENTATION not in outcome.forgiven:
-                outcome = replace(outcome, forgiven=(*outcome.forgiven, _INDENTATION))
+            undone = [_INDENTATION] * (wanted != whole) + [_ZERO_WIDTH] * (sent != whole)
+            outcome = replace(outcome, forgiven=tuple(dict.fromkeys([*outcome.forgiven, *undone])))
             outcome = self._refuse_garbled(whole, outcome) or self._refuse_made(wanted, outcome) or outcome
         if isinstance(outcome, Refused):
             lines = _line_spans(self._text, outcome.spans)
@@ -354,7 +356,11 @@ class _Matcher:
         return string if "\r" in self._text else string.replace("\r", "\n")
 
     def _without_unseen(self, old: str, new: str) -> dict[str, str]:
-        """Return the strings without what reading a file shows of its first character, or copying brings along."""
+        """Return the strings without what reading a file shows of its first character, or copying brings along: where
+        `old` has it and the text hasn't, wherever it is.
+        """
+        brought = {ord(char): None for char in _BROUGHT if char in old and char not in self._text}
+        old, new = (old.translate(brought), new.translate(brought)) if brought else (old, new)
         if new[:1] not in _UNSEEN and (old[:1] not in _UNSEEN or old in self._text):
             return {"old": old, "new": new}
         return {"old": old if old in self._text else old.lstrip(_UNSEEN), "new": new.lstrip(_UNSEEN)}
