@@ -33,6 +33,7 @@ _CURLY = re.compile("[“”‘’]")
 _ESCAPED_CURLY = re.compile(r"\\[“”‘’]")
 _STRAIGHT = "\"'"
 _FEWEST_CHARS = 8
+_MOST_PIECES = 5
 _RULE = "======="
 _BREAK = "\\n"
 _NO_COMMENT = r"^(?![ \t]*(?:[*#<%;]|//|/\*|--|>))"
@@ -218,7 +219,8 @@ def _gutter(old: str, new: str, prose: str) -> str:
 
 def _has_written_breaks(old: str, new: str, text: str) -> bool:
     r"""Whether `new` has a break written as `\n` outside of quotes, or behind lines, or tabs written as `\t`."""
-    if _BREAK in new and any(_joins(line, known) for line in new.split("\n") for known in _telling(old)):
+    known = _telling(old) if _BREAK in new else set[str]()
+    if any(_joins(line, known) for line in new.split("\n") if _BREAK in line):
         return True
     if _BREAK not in old and brings_breaks(new, text, is_escaped=_has_escaped_quotes(new)):
         return True
@@ -232,12 +234,12 @@ def _telling(old: str) -> set[str]:
     return {line.strip() for line in old.split("\n") if word_chars(line) > 1}
 
 
-def _joins(line: str, known: str) -> bool:
-    r"""Whether the line is the `known` one with others beside it, behind a written `\n`."""
-    before, found, after = line.partition(known)
-    ends, goes_on = before.rstrip(), after.replace("\\r\\n", _BREAK)
-    is_apart = (not ends or ends.endswith(_BREAK)) and (not goes_on.strip() or goes_on.startswith(_BREAK))
-    return bool(found) and is_apart and _BREAK in (ends[-2:], goes_on[:2])
+def _joins(line: str, known: set[str]) -> bool:
+    r"""Whether the line is a `known` one with others beside it, behind a written `\n`; it may have some of its own."""
+    pieces = line.replace("\\r\\n", _BREAK).split(_BREAK)
+    count = len(pieces)
+    spans = ((i, j) for i in range(count) for j in range(i + 1, min(i + _MOST_PIECES, count) + 1) if j - i < count)
+    return any(_BREAK.join(pieces[i:j]).strip() in known for i, j in spans)
 
 
 def _odd_signs(old: str, new: str, text: str, *, is_code: bool) -> str:
