@@ -148,8 +148,8 @@ casts: setup-dev
 	cd scripts && ../$(BIN)/python cast.py
 
 lock: setup-dev
-	UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --extra re2 pyproject.toml -o requirements.lock
-	UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --group dev --extra vertex --extra detect --extra acp --extra keyring --extra otel --extra re2 --extra pictures pyproject.toml -o requirements-dev.lock
+	UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-strip-extras --extra re2 pyproject.toml -o requirements.lock
+	UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-strip-extras --group dev --extra vertex --extra detect --extra acp --extra keyring --extra otel --extra re2 --extra pictures pyproject.toml -o requirements-dev.lock
 
 clean:
 	rm -rf .venv build dist .pytest_cache .ruff_cache

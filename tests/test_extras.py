@@ -12,6 +12,8 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from dogu.extras import install_command
 
@@ -151,3 +153,23 @@ def test_what_needs_one_names_it(tmp_path: Path, words: str, extra: str) -> None
     assert done.returncode != 0
     assert f"dogu-agent[{extra}]" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
+def test_what_is_pinned_is_pinned_with_the_extras_that_others_ask_of_it(name: str) -> None:
+    """Else pip takes `NAME[extra]` for unpinned on the day on which NAME has a newer release, and nothing can be set up."""
+    lines = (ROOT / name).read_text("utf-8").splitlines()
+    pinned = [Requirement(line.removesuffix("\\")) for line in lines if re.match(r"[\w.-]+(\[|==)", line)]
+    extras = {canonicalize_name(one.name): one.extras for one in pinned}
+    assert len(extras) > 15
+    for one in pinned:
+        try:
+            needs = metadata.requires(one.name) or []
+        except metadata.PackageNotFoundError:  # another system's
+            continue
+        for need in map(Requirement, needs):
+            asked = canonicalize_name(need.name)
+            if asked in extras and any(
+                need.marker is None or need.marker.evaluate({"extra": e}) for e in ("", *one.extras)
+            ):
+                assert need.extras <= extras[asked], f"{one.name} needs {need}"
