@@ -94,6 +94,9 @@ if sys.platform == "win32":
         if os.isatty(descriptor):
             ctypes.WinDLL("kernel32").FlushConsoleInputBuffer(ctypes.c_void_p(msvcrt.get_osfhandle(descriptor)))
 else:
+    import fcntl
+    import termios
+
     HANG_UP = signal.SIGHUP
     """What ends a program when its terminal goes."""
 
@@ -113,8 +116,6 @@ else:
     @contextmanager
     def without_echo(descriptor: int) -> Generator[None]:
         """Let the terminal not show what is typed."""
-        import termios
-
         before, silent = termios.tcgetattr(descriptor), termios.tcgetattr(descriptor)
         silent[3] &= ~termios.ECHO
         termios.tcsetattr(descriptor, termios.TCSANOW, silent)
@@ -129,9 +130,6 @@ else:
 
         Give what had been typed before, as lines. In the end the terminal is as it was before.
         """
-        import fcntl
-        import termios
-
         try:
             before, keeping = termios.tcgetattr(descriptor), termios.tcgetattr(descriptor)
         except termios.error:  # no terminal
@@ -150,8 +148,6 @@ else:
 
     def forget_typed(descriptor: int) -> None:
         """Drop what was typed and not read yet."""
-        import termios
-
         with suppress(termios.error):
             termios.tcflush(descriptor, termios.TCIFLUSH)
 

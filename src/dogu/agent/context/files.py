@@ -15,6 +15,7 @@ import msgspec
 from dogu.agent.context.imports import FoundImport, ImportPlace, Imports, read_open
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
+from dogu.workspace.ignore.lookup import hidden_from_models, is_left_out
 from dogu.workspace.roots import Roots
 from dogu.workspace.small_file import open_regular_file
 
@@ -172,8 +173,6 @@ class ContextFiles:
         return places
 
     def _is_hidden(self, path: str) -> bool:
-        from dogu.workspace.ignore.lookup import hidden_from_models
-
         return bool(hidden_from_models(self._project, path))
 
     def _home_folders(self) -> list[str]:
@@ -192,8 +191,6 @@ class ContextFiles:
             return None
 
     def _is_ignored(self, folder: str) -> bool:
-        from dogu.workspace.ignore.lookup import is_left_out
-
         try:
             return is_left_out(self._project, folder)
         except ToolError:
