@@ -28,6 +28,7 @@ from dogu.models.retry import RetryPolicy
 from dogu.models.transport_errors import Timeouts
 from dogu.testing.fake_gemini import FakeGemini, GeminiTurn
 from dogu.testing.turn import Turn
+from dogu.testing.wire_server import Reply, WireRequest, WireServer
 
 pytestmark = pytest.mark.anyio
 KEY = "secret-key-4711"
@@ -189,6 +190,25 @@ async def test_the_key_is_in_no_message_and_no_repr() -> None:
         await model.aclose()
     assert KEY not in f"{caught.value!r} {caught.value.message} {model!r} {access!r}"
     assert access.redact(f"echo {KEY}") == "echo [key]"
+
+
+async def test_a_key_that_an_error_in_a_stream_repeats_is_not_told() -> None:
+    def answer(_request: WireRequest, reply: Reply) -> None:
+        reply.begin()
+        error = {"code": 400, "message": f"No such project for {KEY}.", "status": "INVALID_ARGUMENT"}
+        reply.chunk(b"data: " + msgspec.json.encode({"error": error}) + b"\n\n")
+        reply.end()
+
+    server = WireServer(answer)
+    server.start()
+    try:
+        model = Gemini("gemini-2.0-flash", KeyAccess(KEY, server.url), QUICK)
+        with pytest.raises(ModelError, match=r"No such project for \[key\]"):
+            async with model.stream("", HISTORY, []) as events:
+                await anext(aiter(events))
+        await model.aclose()
+    finally:
+        server.close()
 
 
 async def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:

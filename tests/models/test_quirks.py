@@ -152,6 +152,33 @@ def test_an_empty_call_is_none() -> None:
     assert (text_in(events), calls_in(events)) == ("Hi.", [])
 
 
+def numbered(number: int, **fields: Any) -> dict[str, Any]:
+    return {"choices": [{"index": number, **fields}]}
+
+
+@pytest.mark.parametrize("number", [0, 1, -1])
+def test_the_answer_that_came_first_is_read_whatever_its_number(number: int) -> None:
+    chunks = [numbered(number, delta={"content": "It "}), numbered(number + 2, delta={"content": "no"})]
+    chunks += [numbered(number, delta={"content": "is."}, finish_reason="stop")]
+    assert text_in(read(*chunks)) == "It is."
+    part = {"candidates": [{"index": number, "content": {"parts": [{"text": "It is."}]}, "finishReason": "STOP"}]}
+    answer = GeminiAnswer()
+    assert text_in(answer.absorb([msgspec.json.encode(part)])) == "It is."
+    assert isinstance(answer.finish()[-1], Finished)
+
+
+def test_an_answer_that_is_said_whole_beside_its_pieces_is_said_once_and_ends_with_the_last() -> None:
+    answer = OpenAIAnswer("here")
+    shown: list[ModelEvent] = []
+    for so_far, said in (("It", "It"), ("It is", " is")):
+        whole = {"role": "assistant", "content": so_far}
+        shown += answer.absorb([msgspec.json.encode(numbered(0, delta={"content": said}, message=whole))])
+        assert not answer.is_complete()
+    last = numbered(0, message={"content": "It is.", "tool_calls": None}, finish_reason="stop")
+    shown += answer.absorb([msgspec.json.encode(last)])
+    assert text_in([*shown, *answer.finish()]) == "It is."
+
+
 def test_names_in_fragments_and_names_said_again_are_one_name() -> None:
     fragments = read(piece(0, "gl", id="1"), piece(0, "ob"), piece(0, arguments='{"pattern":"a"}'))
     again = read(piece(0, "glob", '{"pattern":', id="1"), piece(0, "glob", '"a"}', id="1"))

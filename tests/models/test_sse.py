@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogu.models.sse import EventTooLargeError, SseParser
+from dogu.models.sse import Body, EventTooLargeError, SseParser
 
 
 def events_of(*chunks: bytes) -> list[bytes]:
@@ -38,8 +38,9 @@ def test_the_last_event_needs_no_blank_line() -> None:
     assert events_of(b"data: a\n\ndata: b") == [b"a", b"b"]
 
 
-def test_a_byte_order_mark_at_the_start_is_no_field() -> None:
+def test_byte_order_marks_at_the_start_are_no_field() -> None:
     assert events_of(b"\xef\xbb\xbfdata: a\n\n") == [b"a"]
+    assert events_of(b"\xef\xbb\xbf\xef\xbb\xbfdata: a\n\n") == [b"a"]
     assert events_of(b"\xef", b"\xbb", b"\xbfda", b"ta: a\n", b"\n") == [b"a"]
 
 
@@ -81,3 +82,14 @@ def test_any_cut_gives_the_same_events(stream: Stream, cuts: list[int]) -> None:
     bounds = [0, *sorted(min(cut, len(stream.data)) for cut in cuts), len(stream.data)]
     chunks = [stream.data[a:b] for a, b in pairwise(bounds)]
     assert events_of(*chunks) == stream.events
+
+
+def test_blanks_in_an_answer_of_json_are_no_more_of_it() -> None:
+    body = Body()
+    body.feed(b'{"a": ')
+    assert body.grows
+    body.feed(b" \n ")
+    assert not body.grows
+    body.feed(b"1}")
+    assert body.grows
+    assert body.feed(None) == [b'{"a":  \n 1}']

@@ -36,6 +36,7 @@ from dogu.models.gemini_wire import (
     NO_SIGNATURE,
     PlainText,
     TokenCount,
+    WireCandidate,
     WireChunk,
     WireFunctionCall,
     WirePart,
@@ -46,7 +47,7 @@ from dogu.models.gemini_wire import (
 from dogu.models.http_model import read_answer
 from dogu.models.key import Key
 from dogu.models.options import ModelOptions, merged
-from dogu.models.reading import Mending, decoded, events_of
+from dogu.models.reading import Followed, Mending, decoded, events_of
 from dogu.models.refusals import is_error
 from dogu.models.retry import with_retries
 from dogu.models.schemas import GEMINI
@@ -69,6 +70,7 @@ class GeminiAnswer:
         self._tools = tools or Tools(GEMINI)
         self._mending = Mending()
         self._needs_signature = needs_signature
+        self._followed = Followed[WireCandidate]()
         self._parts: list[bytes] = []  # encoded, as they will stand in the history
         self._plain: list[str] = []  # pieces of the plain text that grows now
         self._plain_is_thought = False
@@ -139,7 +141,7 @@ class GeminiAnswer:
         if not chunk.candidates:
             return
         self._chunks += 1
-        candidate = next((candidate for candidate in chunk.candidates if not candidate.index), None)
+        candidate = self._followed.among(chunk.candidates)
         if candidate is None:
             return
         for raw in (candidate.content and candidate.content.parts) or ():
@@ -332,6 +334,7 @@ class Gemini:
                             yield event
                     return
                 except ModelError as error:
+                    error.message = self._access.redact(error.message)
                     if not self._learns(error):
                         raise
 

@@ -24,7 +24,7 @@ from dogu.models.events import (
     Usage,
 )
 from dogu.models.openai_errors import stream_error
-from dogu.models.reading import DONE, Arguments, decoded, events_of, says_something, text_in, word_in
+from dogu.models.reading import DONE, Arguments, Followed, decoded, events_of, says_something, text_in, word_in
 from dogu.models.refusals import is_error
 from dogu.models.schemas import PLAIN
 from dogu.models.tagged_text import TaggedText
@@ -134,6 +134,8 @@ class OpenAIAnswer:
             takes_calls=self._tools.are_declared and not self._habits.calls_natively,
             begins_in_thought=self._habits.begins_in_thought,
         )
+        self._followed = Followed[WireChoice]()
+        self._contents: list[str] = []  # as they came, tags and all
         self._text: list[str] = []
         self._thoughts: list[str] = []
         self._thought_fields: dict[str, list[str]] = {}
@@ -233,22 +235,33 @@ class OpenAIAnswer:
         if is_error(chunk.error) or chunk.object == "error":
             raise self._explain(payload)
         self._counts.take(chunk.usage or (chunk.x_groq or {}).get("usage"))
-        choice = next((choice for choice in chunk.choices or () if not choice.index), None)
+        choice = self._followed.among(chunk.choices or ())
         if choice is None:
             return []
         self._counts.take(choice.usage)
-        message = choice.delta or choice.message or ({"content": choice.text} if choice.text else {})
+        message = self._message_of(choice)
         self.heard += says_something(message)
         deltas = self._absorb_message(message)
-        self._is_done = self._is_done or choice.message is not None
         self._finish = choice.finish_reason or self._finish
         return [*deltas, *(self._said("", is_last=True) if self._finish or self._is_done else ())]
 
+    def _message_of(self, choice: WireChoice) -> dict[str, Any]:
+        """Return what is new in a choice: Perplexity says all of the answer so far beside each piece of it."""
+        if choice.message is None or (choice.delta is not None and (self.heard or says_something(choice.delta))):
+            return choice.delta or ({"content": choice.text} if choice.text else {})
+        self._is_done = True
+        before, whole = "".join(self._contents), text_in(choice.message.get("content"))
+        if not before or not whole.startswith(before):
+            return choice.message
+        return {"content": whole[len(before) :], "tool_calls": choice.message.get("tool_calls")}
+
     def _absorb_message(self, message: dict[str, Any]) -> list[ModelEvent]:
+        content = text_in(message.get("content"))
+        self._contents += [content] if content else []
         deltas: list[ModelEvent] = []
         if thought := self._absorb_thoughts(message):
             deltas.append(ThoughtDelta(thought))
-        deltas += self._said(text_in(message.get("content")))
+        deltas += self._said(content)
         if refusal := text_in(message.get("refusal")):
             self._refusal += refusal
             deltas.append(TextDelta(refusal))

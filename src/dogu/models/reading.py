@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, cast, get_args, get_origin
+from typing import Any, Generic, Protocol, TypeVar, Union, cast, get_args, get_origin
 
 import msgspec
 
@@ -60,6 +60,28 @@ class EndlessText:
         before = tail.rfind(tail[-40:], -self._LONGEST_PIECE - 40, -1)
         period = len(tail) - 40 - before
         return before >= 0 and tail[-self._stretch :] == tail[-self._stretch - period : -period]
+
+
+class Numbered(Protocol):
+    """One of the answers that a stream may hold side by side."""
+
+    index: int | None
+
+
+N = TypeVar("N", bound=Numbered)
+
+
+class Followed(Generic[N]):
+    """The one of them that is read: the first that came, whatever number its server gave it."""
+
+    def __init__(self) -> None:
+        self._number: int | None = None
+
+    def among(self, answers: Sequence[N]) -> N | None:
+        """Return what an event says of it."""
+        if self._number is None and answers:
+            self._number = min(each.index or 0 for each in answers)
+        return next((each for each in answers if (each.index or 0) == self._number), None)
 
 
 class Arguments(EndlessText):

@@ -11,6 +11,13 @@ _BOM = b"\xef\xbb\xbf"
 MAX_EVENT_BYTES = 64 * 1024 * 1024
 
 
+def without_bom(text: bytes) -> bytes:
+    """Return it without the marks before it: a file that was marked, sent by a server that marks, has two."""
+    while text.startswith(_BOM):
+        text = text[len(_BOM) :]
+    return text
+
+
 class EventTooLargeError(Exception):
     """An event passed the limit."""
 
@@ -55,7 +62,7 @@ class SseParser:
     def _take(self, lines: list[bytes]) -> list[bytes]:
         if self._at_start and lines:
             self._at_start = False
-            lines[0] = lines[0].removeprefix(_BOM)
+            lines[0] = without_bom(lines[0])
         events: list[bytes] = []
         for line in lines:
             if not line:
@@ -101,7 +108,7 @@ class Body:
         self.is_over = chunk is None
         if not self._first:
             self._held.append(chunk or b"")
-            start = b"".join(self._held).removeprefix(_BOM).lstrip()
+            start = without_bom(b"".join(self._held)).lstrip()
             if not start and not self.is_over:
                 return []
             self._first = start[:1] or b":"
@@ -115,7 +122,7 @@ class Body:
         return self._parser.close() if chunk is None else self._parser.feed(chunk)
 
     def _json(self) -> list[bytes]:
-        self.grows = bool(self._held[-1])
+        self.grows = bool(self._held[-1].strip())  # blanks are what some servers keep a connection open with
         self._size_bytes += len(self._held[-1])
         if self._size_bytes > MAX_EVENT_BYTES:
             raise EventTooLargeError(f"the answer is larger than {MAX_EVENT_BYTES} bytes")
@@ -124,7 +131,7 @@ class Body:
 
 def _elements(body: bytes) -> list[bytes]:
     """Return the elements of a JSON array, the objects of its lines, or the one value there is."""
-    body = body.strip().removeprefix(_BOM)
+    body = without_bom(body.strip())
     try:
         if body.startswith(b"["):
             return [bytes(element) for element in msgspec.json.decode(body, type=list[msgspec.Raw])]
