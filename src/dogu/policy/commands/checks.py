@@ -155,6 +155,9 @@ def _tar(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     names = {name for name, _, _ in found.taken}
     if names & _TAR_UNPACKS and not names & {"-O", "--to-stdout"}:
         yield from _unpacks(found, "-C", "--directory")
+        first = next((at for name, at, _ in found.taken if name in ("-C", "--directory")), 0)
+        members = [at for at in found.operands if at < first]  # the folder is for those that are named behind it
+        yield from (Danger(at, Effect.WRITES, told("writes files, or takes them away")) for at in members)
     if not names & _TAR_MAKES:
         return
     outside = any(name in ("-C", "--directory") for name, _, _ in found.taken)
@@ -216,11 +219,14 @@ def _kube(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     """What secrets hold; their names and ages are no secret."""
     if reading.subcommand != "get":
         return
+    is_of_file = any(name in ("-f", "--filename", "-k", "--kustomize") for name, _, _ in reading.taken)
     for name, at, value in reading.taken:
         is_name = name in ("-o", "--output") and value is not None and value.value in ("name", "wide")
         if name not in ("-o", "--output", "--template") or is_name:
             continue
-        if any(words[index].value is None or _SECRETS.search(words[index].text) for index in reading.operands):
+        if is_of_file or any(
+            words[index].value is None or _SECRETS.search(words[index].text) for index in reading.operands
+        ):
             yield Danger(at, Effect.REACHES, told("reaches or changes what isn't the project's"))
 
 
@@ -253,7 +259,8 @@ def _sqlite(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
         for dotted in re.findall(r"(?:^|[\n\r;])[ \t]*\.\s*(\w+)", text):
             if not is_a("sqlite_shows", dotted):
                 yield Danger(at, Effect.RUNS, told(".{dotted} may run programs or write files", dotted=dotted))
-        if words[at].value is None or pattern("sqlite_reaches").search(text):
+        reaches = any(map(pattern("sqlite_reaches").search, _with_and_without_comments(text)))
+        if words[at].value is None or reaches:
             yield Danger(at, Effect.RUNS, told("loads code or writes a file"))
     for at in reading.operands[:1]:
         if words[at].text.lower().startswith("file:"):  # an address, in which any place can be written
@@ -266,17 +273,27 @@ def _sql(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     """Commands of psql and mysql that run programs, load code or reach files; without any, standard input is read."""
     given = [(at, value) for name, at, value in reading.taken if name in ("-c", "--command", "-e", "--execute")]
     for at, value in given:
-        text = (
-            re.sub(r"/\*(?!!).*?\*/", " ", value.value, flags=re.DOTALL) if value and value.value is not None else None
-        )
-        runs_text = (
-            text is not None and text.lstrip().startswith("\\") and "`" in text
-        )  # psql runs it, as a shell would
-        if text is None or runs_text or pattern("sql_command").search(text) or pattern("sql_reaches").search(text):
+        text = value.value if value is not None else None
+        runs_text = text is not None and text.lstrip().startswith("\\") and "`" in text  # psql does, as a shell would
+        if text is None or runs_text or any(map(_reaches_by_sql, _with_and_without_comments(text))):
             yield Danger(at, Effect.RUNS, told("runs commands"))
     looks = {"--version", "-V", "--help", "-?", "-l", "--list"} & {word.text for word in words}
     if not given and not looks:
         yield Danger(1, Effect.RUNS, told("takes its commands from standard input"))
+
+
+def _with_and_without_comments(text: str) -> tuple[str, str, str]:
+    """The text, and what is left of it by two readings: what looks like a comment may stand in a string."""
+    behind_strings = _SQL_COMMENT_OR_STRING.sub(lambda match: match["string"] or " ", text)
+    return text, behind_strings, _SQL_COMMENT.sub(" ", text)
+
+
+_SQL_COMMENT = re.compile(r"/\*(?!!).*?\*/|--[^\n]*", re.DOTALL)
+_SQL_COMMENT_OR_STRING = re.compile(rf"""(?P<string>'[^']*'|"[^"]*"|`[^`]*`)|{_SQL_COMMENT.pattern}""", re.DOTALL)
+
+
+def _reaches_by_sql(text: str) -> bool:
+    return bool(pattern("sql_command").search(text) or pattern("sql_reaches").search(text))
 
 
 _GPG_LOOKS = frozenset(
@@ -450,7 +467,10 @@ def _cloud(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     names_things = program == "aws" and len(before) == 1
     is_look = look is not None or len(before) < len(operands)
     is_look &= names_things or all(is_a("cloud_group", f"{program} {text}") for text in before)
-    if operands and (hands_out or not is_look):
+    # What a look of this one says may go to a file that is named behind it.
+    writes = names_things and len(operands) > 2 and operands[-1] != "help"
+    writes &= operands[0:1] not in (["s3"], ["logs"], ["configure"]) and operands[1:2] != ["wait"]
+    if operands and (hands_out or not is_look or writes):
         yield Danger(1, Effect.RUNS, told("changes what is in the cloud, or runs it"))
 
 

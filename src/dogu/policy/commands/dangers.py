@@ -15,7 +15,9 @@ from dogu.policy.commands.wrappers import inner_commands
 from dogu.workspace.shell_syntax import Redirect, Word
 
 _SAFE_TARGETS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/zero", "/dev/tty"))
-_INSTALLED = re.compile(r"(?:.*/)?(?:vendor/bin|node_modules/\.bin|\.?venv/bin)/([\w.-]+)")
+_INSTALLED = re.compile(
+    r"(?:.*/)?(?:vendor/bin|node_modules/\.bin|\.?venv/bin)/(?P<program>[\w.-]+)|(?:.*/)?(?P<archive>[\w-]+)\.phar"
+)
 _VERSIONED = re.compile(r"(python|pypy|pip|perl|ruby|lua|php|gcc|g\+\+|clang|clang\+\+|node|nodejs)-?[0-9.]+")
 
 
@@ -50,7 +52,8 @@ def _of_tool(words: Sequence[Word], script: Sequence[int], hints: Hints) -> Iter
     """What a tool is given whose script lies where package managers put it, as if it were called by its name."""
     for at in script:
         called = _INSTALLED.fullmatch(words[at].text)
-        for each in dangers_of(called[1], words[at:], hints) if called is not None else ():
+        name = (called["program"] or called["archive"]) if called is not None else ""
+        for each in dangers_of(name, words[at:], hints):
             yield Danger(each.index + at, each.effect, each.reason)
 
 

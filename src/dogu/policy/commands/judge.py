@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from dogu.language import joined, told
-from dogu.policy.commands.arithmetic import names_set, second_order_danger
+from dogu.policy.commands.arithmetic import names_set
 from dogu.policy.commands.dangers import dangers_of, elsewhere_than_meant, program_called, redirect_danger
 from dogu.policy.commands.effects import NOWHERE, Danger, Effect, Hints, Surroundings
 from dogu.policy.commands.elsewhere import Elsewhere
@@ -29,7 +29,7 @@ from dogu.policy.commands.standard_input import (
 )
 from dogu.policy.commands.text_checks import (
     adds_remote,
-    circle_of_functions,
+    danger_of_the_whole,
     is_still,
     may_hide,
     may_run_from_subscripts,
@@ -42,7 +42,6 @@ from dogu.policy.commands.variables import (
     Known,
     assignment_reason,
     cannot_be_option,
-    function_in_place,
     is_read_by_programs,
     is_shells_own,
     name_reason,
@@ -161,7 +160,7 @@ class _Judge:
             else:
                 self._known.add(script)
             self.script(script, depth, is_own=is_own)
-            reason = second_order_danger(script) or circle_of_functions(script) or function_in_place(script)
+            reason = danger_of_the_whole(script)
             if reason:
                 self._ask_if_restricted(reason)
         except NotBashError as error:

@@ -39,7 +39,9 @@ _LOOKS = frozenset(
 _ENDS = (";", "+")
 _OTHER_PROJECTS = frozenset(("other_project",))
 _OTHER_FILES = _OTHER_PROJECTS | {"makefile", "inside", "script"}
-_GOES_OUT = frozenset("url repository remote host package js_package py_package asked own_host database image".split())
+_GOES_OUT = frozenset(
+    "go_module url repository remote host package js_package py_package asked own_host database image".split()
+)
 """Values that other machines get to see."""
 _NAMES_A_HOST = frozenset(("url", "asked", "image", "gh_repository", "gh_word"))
 _GIVE_CODE = frozenset(("sed", "awk", "python_code", "node_code"))

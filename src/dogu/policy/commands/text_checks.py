@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from posixpath import normpath
 
 from dogu.language import told
+from dogu.policy.commands.arithmetic import second_order_danger
 from dogu.policy.commands.dangers import program_called
-from dogu.workspace.shell_syntax import Script, Word
+from dogu.policy.commands.shell_texts import SHELLS
+from dogu.policy.commands.variables import function_in_place
+from dogu.workspace.shell_syntax import Command, Script, Word
 
 _KEEPS = frozenset(("add", "commit", "push", "fetch", "tag", "branch"))  # what git does that changes no file here
 _HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -30,7 +34,13 @@ def may_run_from_subscripts(text: str) -> bool:
     return False
 
 
-def circle_of_functions(script: Script) -> str:
+def danger_of_the_whole(script: Script) -> str:
+    """Say what the commands of a text do together that needs a question; '' when nothing."""
+    reason = second_order_danger(script) or _circle_of_functions(script) or function_in_place(script)
+    return reason or _runs_what_it_fetched(script)
+
+
+def _circle_of_functions(script: Script) -> str:
     """Say which function comes to call itself; '' when none does. Linear: what calls no other is put aside."""
     calls: dict[str, set[str]] = {}
     for command in script.commands:
@@ -50,6 +60,32 @@ def circle_of_functions(script: Script) -> str:
             if not unsettled[caller]:
                 settled.append(caller)
     return told("the function {name} leads to one that calls itself", name=next(iter(unsettled))) if unsettled else ""
+
+
+def _runs_what_it_fetched(script: Script) -> str:
+    """Say which file of another machine's the text runs, which it has fetched itself; '' when none."""
+    fetched: set[str] = set()
+    for command in script.commands:
+        name = (command.words[0].value or "").rpartition("/")[2] if command.words else ""
+        if name in ("curl", "wget"):
+            fetched.update(map(normpath, _fetched_to(command)))
+            continue
+        block = program_called(name) if fetched else None
+        runs_files = block is not None and block.grammar.operands[:1] == ["script"]
+        for word in command.words[1:] if runs_files or name in SHELLS or name in ("source", ".") else ():
+            if normpath(word.text) in fetched:
+                return told("it runs {path}, which it has fetched", path=word.text[:40])
+    return ""
+
+
+def _fetched_to(command: Command) -> Iterator[str]:
+    """The files that curl and wget are told to write."""
+    yield from (each.target.text for each in command.redirects if each.operator.startswith(">"))
+    texts = [word.text for word in command.words]
+    for at, text in enumerate(texts[1:], 1):
+        option = re.match(r"-[A-Za-z#0-9]*[oO](?P<short>.*)|--output(?:-document)?(?:=(?P<long>.*))?$", text, re.DOTALL)
+        if option is not None:
+            yield option["short"] or option["long"] or (texts[at + 1] if at + 1 < len(texts) else "")
 
 
 def only_looks(script: Script) -> bool:

@@ -327,7 +327,7 @@ def _is_known_to_make(name: str, value: str) -> bool:
         return is_a("compiler", value)
     if is_a("make_place", name) and is_a("built", value) and not leads_outside(Word.literal(value)):
         return True
-    if is_a("make_choice", name) and re.fullmatch(r"\w[\w./:-]*", value):
+    if is_a("make_choice", name) and re.fullmatch(r"\w[\w./:-]*", value) and ".." not in value.split("/"):
         return True
     return is_a("make_switch", value) and not is_a("make_own", name)
 
@@ -400,6 +400,17 @@ def _curl_format(word: Word) -> Finding | None:
     return None
 
 
+def _document(word: Word) -> Finding | None:
+    """A file of the project that has an ending, which tells it from a subcommand; no address."""
+    is_named = word.value == "-" or ("." in word.text and ":" not in word.text)
+    return _own(word) if is_named else (Effect.RUNS, _no_known_value(word))
+
+
+def _ref(word: Word) -> Finding | None:
+    """What git reads, by way of another program perhaps: no option of its."""
+    return (Effect.RUNS, _no_known_value(word)) if word.prefix.startswith("-") else None
+
+
 def _source(word: Word) -> Finding | None:
     return None if word.value == ".." else _inside(word)
 
@@ -461,6 +472,9 @@ _CHECKS: dict[str, Callable[[Word], Finding | None]] = {
     "name": _name,
     "own_job": _own_job,
     "sent": _sent,
+    "document": _document,
+    "ref": _ref,
+    "go_module": _own,
 }
 """Kinds that a pattern can't say: where a path leads, what a script holds."""
 
@@ -480,7 +494,7 @@ _PLACED: dict[str, Callable[[Word, Surroundings], Finding | None]] = {
 """Kinds that depend on where the command is run."""
 
 KINDS = frozenset((*_CHECKS, *_PLACED)) | frozenset(
-    "any rest format text file pattern ref repository host package command module sql config".split()
+    "any rest format text file pattern repository host package command module sql config".split()
 )
 """Every kind that the table may name, but for those that have a pattern."""
 
@@ -507,9 +521,17 @@ def check_value(name: str, word: Word, around: Surroundings = NOWHERE) -> Findin
         is_known = word.value is not None and known[0].fullmatch(word.value)
         return None if is_known else (known[1], _no_known_value(word))
     if name[:1] == "{":  # `{a|b*}`: these values alone
-        is_known = word.value is not None and any(fnmatchcase(word.value, each) for each in name[1:-1].split("|"))
+        is_known = word.value is not None and any(_is_one_of(word.value, each) for each in name[1:-1].split("|"))
         return None if is_known else (Effect.RUNS, _no_known_value(word))
     return None
+
+
+def _is_one_of(value: str, pattern: str) -> bool:
+    """Whether a value is one that the table names; a star leads no path out of the workspace."""
+    strays = ".." in value.split("/")
+    if pattern.startswith("*"):
+        strays = leads_outside(Word.literal(value)) or "://" in value
+    return fnmatchcase(value, pattern) and not (strays and pattern[:1] != "[" and "*" in pattern)
 
 
 def _from_the_start(name: str, word: Word, around: Surroundings) -> Finding | None:

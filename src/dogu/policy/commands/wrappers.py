@@ -327,8 +327,15 @@ def _parallel(words: Sequence[Word]) -> list[Inner]:
         if marks and words[end].text == ":::" and re.fullmatch(r"[\w.+-]+", command[0].value or ""):
             return [[command[0], *listed]]
         return [UNKNOWN] if command[0].text.startswith("{") else [ShellText(command[0].value)]
+    if not all(map(_is_one_word, command)):  # it is read by a shell, and Perl's code in it by Perl
+        return [UNKNOWN]
     seen = [DATA if "{" in word.text else word for word in command]
     return [[*seen, DATA, DATA, DATA]]
+
+
+def _is_one_word(word: Word) -> bool:
+    """Whether a shell that reads the word again finds one in it, with no code."""
+    return word.value is not None and re.fullmatch(r"(?:[\w@%+=:,./-]|\{[\w./#%]*\})*", word.value) is not None
 
 
 def _package_run(words: Sequence[Word]) -> list[Inner]:
