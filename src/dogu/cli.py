@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     gc.disable()  # `run_async` looks for garbage once the program has started: what that makes is there to stay
     try:
         try:
-            return _main(words)
+            return _main(words, is_last=argv is None)
         finally:
             sys.stdout.flush()  # not by the interpreter's end, which has no words for what goes wrong
     except KeyboardInterrupt:
@@ -54,7 +54,7 @@ def _say_no_more(_: object) -> None:
     """Leave out what objects complain of that were half made when the program failed, such as an event loop."""
 
 
-def _main(words: list[str]) -> int:
+def _main(words: list[str], *, is_last: bool) -> int:
     if words in (["--version"], ["-V"]):
         print(f"dogu {__version__}")
         return 0
@@ -64,7 +64,7 @@ def _main(words: list[str]) -> int:
     if not os.path.exists(__file__):  # what it starts are programs and tables beside this file
         sys.stderr.write(_IN_ARCHIVE)
         return 54
-    return _run(words)
+    return _run(words, is_last=is_last)
 
 
 def _tell_output_lost(error: OSError) -> int:
@@ -108,14 +108,17 @@ def _print_version_as_json() -> int:
     return 0
 
 
-def _run(words: list[str]) -> int:
-    from dogu.commands.signals import hold, release
+def _run(words: list[str], *, is_last: bool) -> int:
+    from dogu.commands.signals import end_with, hold, release
 
     hold()
     try:
         from dogu.commands.command_line import run
 
-        return run(words)
+        status = run(words)
+        if is_last:
+            end_with(status)
+        return status
     finally:
         release()
 

@@ -15,7 +15,7 @@ from dogu.app.surroundings import surroundings_of
 from dogu.models.contents import user_content
 from dogu.models.events import ModelError
 from dogu.settings import SettingsError
-from dogu.testing import FakeGemini, FakeOpenAI
+from dogu.testing import FakeGemini, FakeMessages, FakeOpenAI, FakeResponses
 from dogu.testing.turn import Turn
 
 pytestmark = pytest.mark.anyio
@@ -66,6 +66,15 @@ async def test_settings_and_flags_reach_the_request(tmp_path: Path) -> None:
     sent = [request.body[name] for name in ("temperature", "top_p", "seed", "max_tokens", "reasoning_effort")]
     assert sent == [0.25, 0.5, 7, 99, "low"]
     assert (request.headers["x-team"], request.body["service_tier"]) == ("a", "flex")
+
+
+@pytest.mark.parametrize("provider", ["gemini", "anthropic", "openai_responses", "openai_compatible"])
+async def test_headers_of_the_settings_are_sent_on_every_wire(tmp_path: Path, provider: str) -> None:
+    fakes = {"gemini": FakeGemini, "anthropic": FakeMessages, "openai_responses": FakeResponses}
+    with fakes.get(provider, FakeOpenAI)(["ok"]) as fake:
+        place = {"provider": provider, "apiKey": "k", "baseUrl": fake.base_url}
+        assert await ask(tmp_path, **place, headers={"X-Team": "a"}) == ""
+        assert fake.requests[0].headers["x-team"] == "a"
 
 
 async def ask(tmp_path: Path, **model: object) -> str:

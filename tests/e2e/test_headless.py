@@ -167,6 +167,18 @@ def test_a_signal_leaves_the_row(program: Program, output_format: str, number: s
     assert row["stats"]["tokens"]["prompt"] == 10
 
 
+def test_a_signal_behind_the_last_word_changes_nothing(program: Program):
+    with FakeGemini(["Done."]) as server:
+        command = [*PROGRAM, "-p", "go", "--output-format", "stream-json"]
+        env = program.environ(**environ(server))
+        with subprocess.Popen(command, cwd=program.root, env=env, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            last = next(row for line in process.stdout if (row := json.loads(line))["type"] == "result")
+            process.send_signal(signal.SIGTERM)
+            assert process.stdout.read() == b""
+    assert (last["exit_code"], process.returncode) == (0, 0)
+
+
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="nothing tells which signals are held back")
 @pytest.mark.parametrize("mask", ["SigBlk", "SigCgt"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1])

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 
+import anyio
+import anyio.lowlevel
 import pytest
 
 from dogu.agent.loop import Agent
@@ -12,7 +15,9 @@ from dogu.contract.function_tool import function_tool
 from dogu.contract.tool import Kind
 from dogu.models.events import ModelError, ModelErrorKind
 from dogu.serve.exit_codes import ExitCode
-from dogu.serve.print import OutputFormat, print_answer
+from dogu.serve.print import HeadlessRun, OutputFormat, print_answer
+from dogu.serve.run_printers import RunFacts
+from dogu.serve.run_rows import Change
 from dogu.testing.scripted_model import ScriptedModel, ScriptedTurn
 from dogu.testing.turn import Turn, call
 from dogu.testing.workspace import executor_for
@@ -107,3 +112,21 @@ async def test_a_model_without_an_answer_is_told_and_not_dumped(
 async def test_a_model_error_as_json_is_an_object_too(capsys: pytest.CaptureFixture[str]):
     await answer(Turn(error=ModelError(ModelErrorKind.AUTH, "No key.")), output_format="json")
     assert json.loads(capsys.readouterr().out)["error"] == {"type": "auth", "message": "No key."}
+
+
+async def test_what_a_run_changed_is_told_when_it_is_ended_as_it_tidies_up(capsys: pytest.CaptureFixture[str]):
+    agent = Agent(ScriptedModel(["Done."]), executor_for(), "system")
+    with HeadlessRun(OutputFormat.JSON) as run, run.bounded() as scope:
+
+        async def settle() -> tuple[()]:
+            if not scope.cancel_called:
+                run.signalled(signal.SIGTERM)
+                scope.cancel()
+                await anyio.lowlevel.checkpoint()
+            return ()
+
+        changes = [Change("/a", "created")]
+        run.opened(RunFacts("s", "m", agent.services.meter, changes=lambda: changes, settle_jobs=settle))
+        await run.answer(agent, "the prompt")
+    row = json.loads(capsys.readouterr().out)
+    assert (row["exit_code"], row["response"], row["changes"]) == (143, "Done.", [{"path": "/a", "change": "created"}])

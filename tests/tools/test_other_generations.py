@@ -11,6 +11,7 @@ from dogu.contract.tool import Tool
 from dogu.tools.glob import Glob
 from dogu.tools.grep_search import GrepSearch
 from dogu.tools.list_directory import ListDirectory
+from dogu.tools.read_many_files import ReadManyFiles
 from dogu.tools.replace import Replace
 from dogu.tools.run_shell_command import RunShellCommand
 
@@ -28,6 +29,9 @@ def test_an_instruction_beside_an_edit_changes_nothing() -> None:
 def test_filters_of_other_generations_are_taken() -> None:
     options = {"respect_git_ignore": False, "respect_gemini_ignore": False}
     assert taken(ListDirectory, {"path": "/a", "file_filtering_options": options}).respect_git_ignore is False
+    packed = {"file_filtering_options": options}
+    assert taken(ReadManyFiles, {"paths": ["*"], **packed}).respect_git_ignore is False
+    assert taken(Glob, {"pattern": "*", **packed}) == taken(Glob, {"pattern": "*", **options})
     assert taken(Glob, {"pattern": "*", **options}).respect_git_ignore is False
     assert taken(GrepSearch, {"pattern": "x", "total_max_matches": 7}).max_matches == 7
 

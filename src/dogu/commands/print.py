@@ -46,7 +46,9 @@ def run(options: Options, space: Namespace) -> int:
 
         release()
         return tour.run(options, space)
-    return headless.code or code  # what is told at the end may change how it ended
+    if space.input_format == "stream-json":
+        return headless.code or code  # a signal may come between two prompts
+    return headless.code  # what was told last, whatever came after it
 
 
 # The record of the session to resume isn't as it was written, or is empty.

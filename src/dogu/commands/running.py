@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 import anyio.abc
 
-from dogu.commands.signals import DEADLY, SIGNALS, hold, release
+from dogu.commands.signals import DEADLY, SIGNALS, ended_unheard, hold, release
 from dogu.language import say
 from dogu.workspace.event_loop import open_signal_receiver
 
@@ -54,7 +54,7 @@ def run_async(main: Callable[[], Coroutine[Any, Any, int]], told: Callable[[int]
     ) -> None:
         nonlocal code
         watched = DEADLY if told is not None else SIGNALS[1:]
-        with open_signal_receiver(*watched) as signals:
+        with ended_unheard(is_told=told is not None), open_signal_receiver(*watched) as signals:
             release()
             task_status.started()
             async for number in signals:

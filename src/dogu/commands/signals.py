@@ -6,7 +6,12 @@ before there is one the system ends the program without a word. What is blocked 
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
 
 
 def _there_are(names: str) -> tuple[signal.Signals, ...]:
@@ -21,6 +26,7 @@ DEADLY = (*SIGNALS, *_there_are("SIGQUIT SIGUSR1 SIGUSR2 SIGALRM SIGXCPU"))
 """What ends a program that does nothing about it, and can be heard."""
 
 _before: list[set[int]] = []  # the process's own mask, while it is another
+_unheard: dict[int, Any] = {}  # the handlers of signals that are heard no more
 
 
 def hold() -> None:
@@ -29,7 +35,31 @@ def hold() -> None:
         _before.append(set(signal.pthread_sigmask(signal.SIG_BLOCK, DEADLY)))
 
 
+@contextmanager
+def ended_unheard(*, is_told: bool) -> Generator[None]:
+    """Let no signal that comes after the last word end the program: what was told stays true.
+
+    That is when what is within is cancelled; a program that was ended by a signal is ended by the next one at once.
+    """
+    try:
+        yield
+    except BaseException:
+        for number in DEADLY if is_told else ():
+            _unheard[number] = signal.signal(number, signal.SIG_IGN)
+        raise
+
+
+def end_with(status: int) -> None:
+    """End the process with its status if that was told, without joining threads that wait for what may never come."""
+    if _unheard:
+        sys.stdout.flush()
+        os._exit(status)
+
+
 def release() -> None:
     """Let the signals that waited come, and the others as before."""
     if _before:
         signal.pthread_sigmask(signal.SIG_SETMASK, _before.pop())
+    while _unheard:
+        number, handler = _unheard.popitem()
+        signal.signal(number, handler)

@@ -69,9 +69,10 @@ class Tool(ABC, Generic[ArgsT]):
     A subclass names its arguments as `Tool[MyArgs]`, where `MyArgs` is a `msgspec.Struct` whose field descriptions the
     model reads; or it is a `Tool[dict]` with a JSON Schema as `parameter_schema`, and is given what fits it. Its
     docstring is the description the model reads, unless it has a `description`. `aliases` maps accepted spellings of a
-    parameter to its name, `dropped` are parameters of other generations that change nothing here; neither are ever
-    published. One that `records_changes` says itself what it changes behind our back, so that nobody need look; one
-    that `bounds_itself` gives more of what it reads to who asks for more.
+    parameter to its name, `dropped` are parameters of other generations that change nothing here, `unpacked` objects of
+    theirs whose fields are parameters; none are ever published. One that `records_changes` says itself what it changes
+    behind our back, so that nobody need look; one that `bounds_itself` gives more of what it reads to who asks for
+    more.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Tool(ABC, Generic[ArgsT]):
     kind: Kind = Kind.OTHER
     aliases: ClassVar[Mapping[str, str]] = {}
     dropped: ClassVar[frozenset[str]] = frozenset()
+    unpacked: ClassVar[frozenset[str]] = frozenset()
     records_changes: bool = False
     bounds_itself: bool = False
     args_type: type | None = None
@@ -139,6 +141,10 @@ class Tool(ABC, Generic[ArgsT]):
         return self
 
     def _adapted(self, raw: dict[str, Any]) -> dict[str, Any]:
+        packed = [cast("dict[str, Any]", raw[name]) for name in self.unpacked if isinstance(raw.get(name), dict)]
+        if packed:
+            rest = {name: value for name, value in raw.items() if name not in self.unpacked}
+            raw = {name: value for fields in (*packed, rest) for name, value in fields.items()}
         known = {name: value for name, value in self.adapt(raw).items() if name not in self.dropped}
         return {**self._defaults, **known}
 

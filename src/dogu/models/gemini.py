@@ -402,7 +402,7 @@ class Gemini:
 
     async def _call(self, method: str, body: bytes) -> HttpCall:
         url = self._access.url(self.name, _VERSION, method)
-        return HttpCall(url, await self._access.headers(), body)
+        return HttpCall(url, await self._access.headers() | dict(self._options.headers), body)
 
     def _explain(self, refusal: HttpRefusal) -> ModelError:
         body = self._access.redact(refusal.body.decode("utf-8", "replace")).encode()

@@ -153,6 +153,7 @@ class HeadlessRun:
         try:
             ending = await self._ending_of(agent, prompt, wanted)
             is_at_rest = True
+            await self._settle(ending)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
                 await self._settle(self._cut_short())
@@ -161,7 +162,6 @@ class HeadlessRun:
             if not (is_at_rest or self._has_ended):  # by a defect, which is told once all is closed
                 with anyio.CancelScope(shield=True):
                     self._changes = await to_thread.run_sync(self._facts.changes)
-        await self._settle(ending)
         return self.code
 
     async def _ending_of(self, agent: Agent, prompt: Content, wanted: Wanted | None) -> Ending:

@@ -34,6 +34,29 @@ _PART_KINDS = (
     "executableCode",
     "codeExecutionResult",
 )
+_KNOWN_OF: Mapping[str, frozenset[str]] = {
+    "generationConfig": frozenset(
+        "stopSequences responseMimeType responseSchema responseJsonSchema responseModalities candidateCount topP topK "
+        "maxOutputTokens temperature seed presencePenalty frequencyPenalty responseLogprobs logprobs speechConfig "
+        "thinkingConfig imageConfig mediaResolution".split()
+    ),
+    "thinkingConfig": frozenset(("includeThoughts", "thinkingBudget", "thinkingLevel")),
+    "functionCall": frozenset(("id", "name", "args", "partialArgs", "willContinue")),
+    "functionResponse": frozenset(("id", "name", "response", "parts", "willContinue", "scheduling")),
+    "inlineData": frozenset(("mimeType", "data", "displayName")),
+    "functionDeclarations": frozenset(
+        "name description behavior parameters parametersJsonSchema response responseJsonSchema".split()
+    ),
+}
+# What Google's own schemas know, and what is taken of JSON Schema; the source is ai.google.dev/api/caching.
+_OPEN_API = frozenset(
+    "type format title description nullable enum maxItems minItems properties required minProperties maxProperties "
+    "minLength maxLength pattern example anyOf propertyOrdering default items minimum maximum".split()
+)
+_JSON_SCHEMA = frozenset(
+    "$id $defs $ref $anchor type format title description enum items prefixItems minItems maxItems minimum maximum "
+    "anyOf oneOf properties additionalProperties required propertyOrdering".split()
+)
 _SERVER_TOOLS = frozenset(("googleSearch", "urlContext", "codeExecution", "googleSearchRetrieval"))
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
 _URL_SAFE = str.maketrans("-_", "+/")  # JSON of protocol buffers takes both alphabets
@@ -62,6 +85,9 @@ def check_request(body: JsonObject, generation: int) -> None:
     for field in body:
         if field not in _FIELDS:
             raise RefusedError(f'Invalid JSON payload received. Unknown name "{field}": Cannot find field.')
+    config: JsonObject = body.get("generationConfig") or {}
+    _check_known(config, "generationConfig", "generation_config")
+    _check_known(config.get("thinkingConfig") or {}, "thinkingConfig", "generation_config.thinking_config")
     contents: Sequence[JsonObject] = body.get("contents") or []
     if not contents:
         raise RefusedError("* GenerateContentRequest.contents: contents is not specified")
@@ -73,6 +99,31 @@ def check_request(body: JsonObject, generation: int) -> None:
     _check_tools(body.get("tools") or [])
     _check_server_tools(body.get("tools") or [], generation)
     _check_shape(body, generation)
+
+
+def _check_known(fields: JsonObject, kind: str, where: str, known: frozenset[str] = frozenset()) -> None:
+    if unknown := fields.keys() - (known or _KNOWN_OF[kind]):
+        raise RefusedError(
+            f"Invalid JSON payload received. Unknown name \"{min(unknown)}\" at '{where}': Cannot find field."
+        )
+
+
+def _check_schema(schema: object, where: str, words: frozenset[str]) -> None:
+    """Check that a schema keeps to its dialect: Google's own, or the part of JSON Schema that is taken."""
+    if not isinstance(schema, dict):
+        return
+    node = cast("JsonObject", schema)
+    _check_known(node, "", where, words)
+    if words is _OPEN_API and not isinstance(node.get("type", ""), str):
+        raise RefusedError(f"Proto field is not repeating, cannot start list at '{where}.type'.")
+    for name in ("properties", "$defs"):
+        for key, inner in cast("JsonObject", node.get(name) or {}).items():
+            _check_schema(inner, f"{where}.{name}[{key!r}]", words)
+    inners = [node.get("items"), node.get("additionalProperties")]
+    for name in ("anyOf", "oneOf", "prefixItems"):
+        inners += cast("list[Any]", node.get(name) or [])
+    for inner in inners:
+        _check_schema(inner, f"{where}.items", words)
 
 
 def _check_shape(body: JsonObject, generation: int) -> None:
@@ -94,6 +145,8 @@ def _check_content(content: JsonObject, where: str, generation: int) -> None:
     if not parts:
         raise RefusedError(f"* {where}.parts: contents.parts must not be empty.")
     for index, part in enumerate(parts):
+        for kind in part.keys() & _KNOWN_OF.keys():
+            _check_known(part[kind], kind, f"{where}.parts[{index}].{kind}")
         _check_part(part, f"{where}.parts[{index}]", generation)
 
 
@@ -199,6 +252,9 @@ def _check_tools(tools: Sequence[JsonObject]) -> None:
         seen.add(name)
         if "parameters" in declaration and "parametersJsonSchema" in declaration:
             raise RefusedError("parameters and parameters_json_schema are mutually exclusive")
+        _check_known(declaration, "functionDeclarations", "tools[0].function_declarations")
+        _check_schema(declaration.get("parameters"), f"{name}.parameters", _OPEN_API)
+        _check_schema(declaration.get("parametersJsonSchema"), f"{name}.parameters_json_schema", _JSON_SCHEMA)
         schema = cast(
             "Mapping[str, Any]", declaration.get("parametersJsonSchema") or declaration.get("parameters") or {}
         )

@@ -54,6 +54,20 @@ class OpenAIRequest(msgspec.Struct, frozen=True):
 OpenAITurn: TypeAlias = Turn | str | Callable[[OpenAIRequest], Turn | str]
 
 
+_KNOWN = frozenset(
+    "model messages tools tool_choice parallel_tool_calls stream stream_options temperature top_p seed max_tokens "
+    "max_completion_tokens reasoning_effort response_format stop n user metadata store service_tier presence_penalty "
+    "frequency_penalty logit_bias logprobs top_logprobs prediction modalities thinking".split()
+)
+_SAID = frozenset(("role", "content", "name"))
+_KNOWN_OF_MESSAGES: Mapping[str, frozenset[str]] = {
+    "system": _SAID,
+    "user": _SAID,
+    "tool": _SAID | {"tool_call_id"},
+    "assistant": _SAID | {"tool_calls", "refusal", "reasoning_content", "reasoning", "reasoning_details"},
+}
+
+
 class FakeOpenAI(Served):
     """A context manager that serves `base_url` (it ends in `/v1`) while it is open.
 
@@ -110,7 +124,8 @@ class FakeOpenAI(Served):
         self._play(request, turn, reply)
 
     def _check_strictly(self, body: JsonObject) -> None:
-        """Check that what came with the last calls came back with them, and the parameters' types."""
+        """Check that there are known fields alone, that what came with the last calls came back, and the types."""
+        _check_fields(body)
         asked = [message for message in cast("list[JsonObject]", body["messages"]) if message.get("tool_calls")]
         for message, given in zip(reversed(asked), reversed(self._given), strict=False):
             for field, value in given.items():
@@ -193,6 +208,21 @@ def _deltas_of(turn: Turn, style: str, given: JsonObject) -> list[JsonObject]:
             first |= {"extra_content": given["extra_content"]}
         deltas += [{"tool_calls": [piece]} for piece in (first, *rest)]
     return deltas
+
+
+def _check_fields(body: JsonObject) -> None:
+    """Check that there are known fields alone."""
+    if unknown := body.keys() - _KNOWN:
+        raise _RefusedError(f"Unrecognized request argument supplied: {min(unknown)}")
+    for at, message in enumerate(cast("list[JsonObject]", body["messages"])):
+        if unknown := message.keys() - _KNOWN_OF_MESSAGES[message.get("role", "")]:
+            raise _RefusedError(f"Additional properties are not allowed ('{min(unknown)}' was unexpected) - {at}")
+        for call in message.get("tool_calls") or ():
+            if unknown := call.keys() - {"id", "type", "function", "extra_content"}:
+                raise _RefusedError(f"Unknown parameter: 'messages[{at}].tool_calls[0].{min(unknown)}'.")
+    for tool in body.get("tools") or ():
+        if unknown := tool["function"].keys() - {"name", "description", "parameters", "strict"}:
+            raise _RefusedError(f"Unknown parameter: 'tools[0].function.{min(unknown)}'.")
 
 
 def _check_types(schema: JsonObject, where: str) -> None:

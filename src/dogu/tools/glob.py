@@ -55,6 +55,7 @@ class Glob(Tool[GlobArgs]):
     kind = Kind.SEARCH
     aliases = {"dir_path": "path", "directory": "path"}
     dropped = frozenset(("respect_gemini_ignore",))
+    unpacked = frozenset(("file_filtering_options",))
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated
 from unicodedata import combining, normalize
 
 import anyio.to_thread
@@ -46,17 +46,10 @@ class ListDirectory(Tool[ListDirectoryArgs]):
     kind = Kind.READ
     aliases = {"dir_path": "path", "directory": "path"}
     dropped = frozenset(("respect_gemini_ignore",))
+    unpacked = frozenset(("file_filtering_options",))
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
-
-    def adapt(self, raw: dict[str, Any]) -> dict[str, Any]:
-        """Take what other generations put into `file_filtering_options`."""
-        options = raw.get("file_filtering_options")
-        if not isinstance(options, dict):
-            return raw
-        rest = {name: value for name, value in raw.items() if name != "file_filtering_options"}
-        return {**cast("dict[str, Any]", options), **rest}
 
     def get_description(self, args: ListDirectoryArgs) -> str:
         """The directory, relative to its root."""

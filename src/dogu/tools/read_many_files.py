@@ -61,6 +61,8 @@ class ReadManyFiles(Tool[ReadManyFilesArgs]):
     name = "read_many_files"
     display_name = "ReadManyFiles"
     kind = Kind.READ
+    dropped = frozenset(("respect_gemini_ignore",))
+    unpacked = frozenset(("file_filtering_options",))
     bounds_itself = True
 
     def __init__(self, files: Files, roots: Roots, why_ignored: Callable[[str], str]) -> None:
