@@ -93,13 +93,15 @@ class SessionFolder:
             facts = msgspec.structs.replace(facts, use=self.use)
             self._write(_FACTS, _encoded(facts))
         except OSError as error:
+            with suppress(OSError):
+                os.rmdir(self.path)
+            if error.errno == errno.EMFILE:  # it could be written: the limit is this process's
+                raise
             self.problem = told(
                 "{path} can't be written ({strerror}): this session's undo ends with the machine's.",
                 path=self.path,
                 strerror=error.strerror,
             )
-            with suppress(OSError):
-                os.rmdir(self.path)
             self.path = os.path.realpath(_temporary_folder())
             try:
                 self._write(_FACTS, _encoded(facts))
