@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from dogu.contract.errors import ErrorKind, ToolError
@@ -61,6 +61,7 @@ class Applier:
         self._overwritten: dict[str, bool] = {}
         self._touched: set[int] = set()
         self._paths: set[str] = set()
+        self._parted: set[str] = set()
         self._sources = LastFolder()
         self._folder = -1
         self._folder_path: str = ""
@@ -78,8 +79,11 @@ class Applier:
             if is_new and step.path not in self._refused:
                 self._tried(step, self._make_folder)
         files = [step for each in steps if each.is_put and (step := each.without_old(gone)) is not None]
-        files.sort(key=lambda step: not step.keeps_names)  # others may be further names of those
-        first = sum(step.keeps_names for step in files)
+        # Others may be further names of those, or are such until then.
+        written = {step.now.status.st_ino for step in files if step.keeps_names and step.now.status}
+        self._parted = {step.path for step in files if step.is_parted and step.now.status}
+        files.sort(key=lambda step: (not (step.keeps_names or _is_of(step, written)), bool(step.target.peers)))
+        first = sum(step.keeps_names or _is_of(step, written) for step in files)
         for start, end in [(0, first), *_pieces(first, len(files))]:
             self._put(files[start:end])
         for step in reversed(steps):
@@ -249,6 +253,8 @@ class Applier:
     def _linked_to_peer(self, step: Step, place: Place, name: str) -> bool:
         """Give the file its other name back, where a file of that name still holds the same."""
         for peer in map(os.fsdecode, step.target.peers):
+            if peer in self._parted and peer not in self._prepared:
+                continue
             try:
                 # Not the folder that is kept open: it is the one that the new name is made in.
                 other = self._reach.place(peer)
@@ -391,6 +397,8 @@ class Applier:
                 raise _changed_now()
 
         self._writer.write(place, data, refuse_changed)
+        if step.now.status is not None:
+            self._touched.add(step.now.status.st_ino)
         put_attributes(place, step.target, has_marks=False)
 
     def _check_still(self, place: Place, step: Step) -> None:
@@ -427,6 +435,11 @@ class Applier:
                 if device not in devices:
                     devices.add(device)
                     sync_file_system(place.parent)
+
+
+def _is_of(step: Step, inodes: Collection[int]) -> bool:
+    """Whether a file that is to be one by itself is one of these yet."""
+    return step.is_parted and step.now.status is not None and step.now.status.st_ino in inodes
 
 
 def _pieces(start: int, end: int) -> list[tuple[int, int]]:

@@ -234,11 +234,11 @@ class Stager:
         leader = self._leader(change, new)
         target = new.state if leader is None else msgspec.structs.replace(new.state, peers=(os.fsencode(leader),))
         sets_time = leader is None and seen.state.differs_in_time(target)
-        if seen.state.is_same_as(target) and leader is None and not sets_time:
+        if seen.state.is_same_as(target) and leader is None and not (sets_time or change.parts):
             found.nothing_to_do.append(change.path)
             return
         is_whole = change.path in self._whole
-        is_touched = sets_time and seen.state.is_same_as(target)
+        is_touched = sets_time and seen.state.is_same_as(target) and not change.parts
         is_moved = (target.kind != "folder" or is_whole) and leader is None and not is_touched
         step = Step(
             len(found.changes),
@@ -249,6 +249,7 @@ class Stager:
             is_in_place=change.in_place,
             has_marks=change.has_marks,
             sets_time=sets_time,
+            is_another=leader is not None and not _is_one_file(seen, leader),
         )
         before = self._kept_before(step)
         self._record(change, before, target, step.source)
@@ -399,6 +400,13 @@ class _Folders:
         finally:
             os.close(handle)
         return self.is_another(os.path.dirname(folder), b"")
+
+
+def _is_one_file(seen: Seen, path: str) -> bool:
+    try:
+        return seen.status is not None and os.path.samestat(seen.status, os.lstat(path))
+    except OSError:
+        return False
 
 
 def _conflict(change: StagedChange, seen: Seen, began_ns: int) -> str:

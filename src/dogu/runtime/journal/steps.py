@@ -35,7 +35,8 @@ class Step(msgspec.Struct, frozen=True):
     `number` is its place in the record, by which its temporary file is called. `is_in_place`: the file's other names
     shall show it too. `has_marks`: `source` carries a layer's own attributes. `peers` may name what is there too.
     `sets_time`: the time it was written changes as well, where only its attributes do. `is_parted`: it holds the same,
-    and is one file with other names where it was by itself, or the other way round.
+    and is one file with other names where it was by itself, or the other way round. `is_another`: it is one file with
+    names that it shall not be one with, so that it is replaced whatever names it has.
     """
 
     number: int
@@ -48,6 +49,7 @@ class Step(msgspec.Struct, frozen=True):
     peers: tuple[bytes, ...] = ()
     sets_time: bool = False
     is_parted: bool = False
+    is_another: bool = False
 
     @property
     def goes_first(self) -> bool:
@@ -70,7 +72,7 @@ class Step(msgspec.Struct, frozen=True):
     def keeps_names(self) -> bool:
         """Whether the file stays what it is, for its other names."""
         status = self.now.status
-        if status is None or self.now.state.kind != "file" or self.target.kind != "file":
+        if status is None or self.now.state.kind != "file" or self.target.kind != "file" or self.is_another:
             return False
         return self.is_in_place if self.source else status.st_nlink > 1 and self.target.links > 1
 

@@ -134,6 +134,7 @@ class Restorer:
             return UndoReport((), (), plan.refused, plan.is_redo)
         noted = [*plan.steps, *plan.unchanged]
         steps = [msgspec.structs.replace(step, number=at) for at, step in enumerate(noted)]
+        steps = _without_foreign_names(steps, reach)
         changes, refused, contents, count = self._kept_present(steps, plan, reach)
         record = Record(
             "changes",
@@ -163,12 +164,13 @@ class Restorer:
         applier = self._applier(number, reach)
         for at, change in enumerate(changes):
             try:
-                step = Step(at, change.path, look_at(reach, change.path, change.after), change.after, change.source)
+                now, peers = look_at(reach, change.path, change.after), change.before.peers
+                step = Step(at, change.path, now, change.after, change.source, peers=peers)
                 applier.forget_temporary([step])
                 steps.append(msgspec.structs.replace(step, now=look_at(reach, change.path, change.after), source=""))
             except ToolError:
                 continue
-        to_do, refused = _left_to_do(steps, changes)
+        to_do, refused = _left_to_do(_without_foreign_names(steps, reach), changes)
         keep_by_name([step for step in to_do if self._is_lost(step)], reach, self._kept)
         _, failed = self._applier(number, reach).apply(to_do)
         return [*refused, *failed]
@@ -287,11 +289,13 @@ def _left_midway(failed: Sequence[UndoRefusal], reach: JournalReach) -> Generato
 def _is_parted(change: PathChange, seen: Seen, reach: JournalReach) -> bool:
     """Whether a file that holds what it held before is another one than its names of then, or one with those of now."""
     before, after, status = change.before, change.after, seen.status
-    if status is None or before.links == after.links or not seen.state.has_same_content(before):
+    if status is None or not seen.state.has_same_content(before):
         return False
-    if before.links < after.links:
-        return status.st_nlink > 1 and any(_still_peers(after.peers, status, before, reach))
-    return bool(before.peers) and not any(_still_peers(before.peers, status, before, reach))
+    if any(not _is_one(peer, status) for peer in before.peers):
+        return True
+    is_known = before.links < 2 or before.peers
+    added = {*after.peers} - {*before.peers} if is_known and status.st_nlink > 1 else ()
+    return any(_still_peers(added, status, before, reach))
 
 
 def _has_a_known_time(change: PathChange, now: State) -> bool:
@@ -424,6 +428,33 @@ def _names_by_file(steps: Sequence[Step]) -> dict[tuple[int, int], list[str]]:
         if status is not None and status.st_nlink > 1 and step.now.state.kind == "file":
             found.setdefault((status.st_dev, status.st_ino), []).append(step.path)
     return found
+
+
+def _without_foreign_names(steps: Sequence[Step], reach: JournalReach) -> list[Step]:
+    """Mark the files of several names that are one with others than they shall be one with: those aren't written to."""
+    names = _names_by_file(steps)
+    leaving = {os.fsencode(step.path) for step in steps if step.target.kind != "file" or step.target.links < 2}
+    put = {os.fsencode(step.path): step.keeps_names for step in steps if not step.keeps_content}
+
+    def is_another(step: Step) -> bool:
+        wanted = {os.fsencode(step.path), *step.target.peers}
+        if len(wanted) < 2 or not step.keeps_names:
+            return False
+        if {*_peers(step, names, reach)} - wanted - leaving:
+            return True
+        # They become one with a name that stays as it is, else with the first of those that are written to.
+        first = min(sorted(wanted), key=lambda path: 0 if path not in put else 1 if put[path] else 2)
+        return not _is_one(first, step.now.status)
+
+    return [msgspec.structs.replace(step, is_another=True) if is_another(step) else step for step in steps]
+
+
+def _is_one(path: bytes, status: os.stat_result | None) -> bool:
+    """Whether the name is this file's, or nobody's."""
+    try:
+        return status is not None and os.path.samestat(os.lstat(path), status)
+    except OSError:
+        return True
 
 
 def _peers(step: Step, names: Mapping[tuple[int, int], Sequence[str]], reach: JournalReach) -> tuple[bytes, ...]:

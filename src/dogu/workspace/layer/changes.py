@@ -17,8 +17,9 @@ from contextlib import contextmanager
 import msgspec
 
 from dogu.workspace import fs
+from dogu.workspace.launcher.layers import holds_renames
 from dogu.workspace.layer.make import Layer, Layers
-from dogu.workspace.openat import Closed, open_long, shuts_out
+from dogu.workspace.openat import Closed, identity_of, open_long, shuts_out
 from dogu.workspace.staged import StagedChange
 
 _MARKS = ("user.overlay.", "trusted.overlay.")
@@ -72,6 +73,7 @@ class _Reader:
         self._moved: set[str] = set()
         self._todo: list[_Folder] = []
         self._closed = Closed([layer.root])
+        self._tells_origins = holds_renames()  # of files with several names, too
 
     def changes(self) -> Iterator[StagedChange]:
         top = _Folder(self._upper, self._root, self._root, identity=self._identity)
@@ -176,11 +178,13 @@ class _Reader:
         marks = _marks(pair.upper, name)
         is_copied = any(map(_is_origin, marks))
         # Nothing below: it came here under another name, or what it was made of has been removed meanwhile by another.
-        was_there = is_copied and (old is not None or self._is_touched(pair.lower))
+        is_in_moved = pair.folder.lower != pair.folder.path
+        was_there = is_copied and not is_in_moved and (old is not None or self._is_touched(pair.lower))
         is_same = (
             old is not None
             and is_copied
-            and (new.st_nlink == 1 or old.st_nlink > 1)
+            and new.st_nlink
+            <= (2 if old.st_nlink > 1 else 1)  # the kernel's own name of it counts; others are new ones
             and old.st_ctime_ns <= self._began_ns
             and _identity(new) == _identity(old)
             and _extended(pair.upper, name) == _extended(pair.lower, name)
@@ -188,13 +192,17 @@ class _Reader:
         )
         if is_same:  # opened for writing, and not written
             return
-        is_written_to = is_copied and old is not None and stat.S_ISREG(old.st_mode)
         # Its other names, and whoever has it open to write on, are to have the same file as before.
-        in_place = is_written_to and (
-            (old is not None and old.st_nlink > 1) or fs.is_open_for_writing(_at(pair.lower, name))
+        in_place = (
+            was_there
+            and old is not None
+            and stat.S_ISREG(old.st_mode)
+            and _is_copy_of(pair, name, has_names=old.st_nlink > 1)
+            and (old.st_nlink > 1 or fs.is_open_for_writing(_at(pair.lower, name)))
         )
+        parts = self._tells_origins and old is not None and old.st_nlink > 1 and not in_place
         path, source = os.path.join(pair.folder.path, name), f"{pair.folder.upper}/{name}"
-        yield StagedChange(path, source, was_there=was_there, in_place=in_place, has_marks=bool(marks))
+        yield StagedChange(path, source, was_there=was_there, in_place=in_place, parts=parts, has_marks=bool(marks))
 
     def _below(self, pair: _Pair, name: str) -> os.stat_result | None:
         is_moved = bool(self._moved) and os.path.join(pair.folder.lower, name) in self._moved
@@ -340,6 +348,19 @@ def _origin(folder: int, name: str) -> bytes:
         if len(note) > _ORIGIN_HEAD_BYTES and note[1] == _ORIGIN_MAGIC:
             return note[4:5] + note[_ORIGIN_HEAD_BYTES:]
     return b""
+
+
+def _is_copy_of(pair: _Pair, name: str, *, has_names: bool) -> bool:
+    """Whether a file was copied from the one below it, and not from another that was moved over that. Where the kernel
+    doesn't note from which one, it notes nothing of a file that has several names."""
+    origin = _origin(pair.upper, name)
+    if not origin:
+        return not has_names
+    below = fs.open(name, fs.O_PATH | fs.O_NOFOLLOW | fs.O_CLOEXEC, dir_fd=pair.lower)
+    try:
+        return identity_of(below) == origin
+    finally:
+        os.close(below)
 
 
 def _extended(folder: int, name: str) -> dict[str, bytes]:
