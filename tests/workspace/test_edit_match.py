@@ -1328,3 +1328,54 @@ def test_a_comment_told_in_other_words_is_no_neighbour_of_one_that_goes() -> Non
     text = "begin(one)\n// what comes at the last point\n// and more\nfinish(two)\n"
     old = text.replace("at the", "in the")
     assert "a comment changes" in refusal(text, old, old.replace("// and more\n", "")).reason
+
+
+def test_a_dedented_line_and_its_end_are_deleted() -> None:
+    assert after("a:\n    two = 2\n    three = 3\n", "\nthree = 3\n", "") == "a:\n    two = 2\n"
+
+
+def test_a_line_that_new_string_has_as_the_file_does_is_kept() -> None:
+    text = 'build = "main"\nedition = \'2021\'\nversion = "1.74"\n'
+    old = text.replace('"', "`").replace("'", '"').replace("`", "'")
+    assert refusal(text, old, text.replace("1.74", "1.79")).why is Why.UNCLEAR
+
+
+def test_quotes_that_are_others_in_the_file_are_written_in_no_new_line() -> None:
+    text = "if (path[0] == '/')\n    say(\"a path\");\nend();\n"
+    old = "if (path[0] == '/')\n    say('a path');\nend();\n"
+    assert refusal(text, old, old.replace("end();", "if (path == '')\n    end();")).why is Why.UNCLEAR
+
+
+def test_a_hyphen_in_a_string_is_the_dash_that_the_file_has() -> None:
+    text = "throw Error(\n  'no x — use y'\n);\nmore(a - b);\n"
+    assert refusal(text, "throw Error(\n  'no x - use y'\n);\n", "throw Error('no x - take z');\n").why is Why.UNCLEAR
+
+
+def test_a_hyphen_is_what_old_string_has_beside_such_characters() -> None:
+    text = "One re-read — of two.\nMore.\n"
+    assert after(text, "One re-read - of two.\nMore.", "One re-read - of two.\nBut re-do - all.") == (
+        "One re-read — of two.\nBut re-do — all.\n"
+    )
+
+
+def test_a_comment_that_the_file_has_beside_is_no_slip_of_another() -> None:
+    text = "#\n# - TMUX_OPTS\n# - CTRL_T_COMMAND\n# - CTRL_T_OPTS\n# - CTRL_R_OPTS\n"
+    old = "# - TMUX_OPTS\n# - CTRL_T_OPTS\n# - CTRL_R_OPTS"
+    added = "# - CTRL_T_OPTS\n# - CTRL_R_COMMAND"
+    assert after(text, old, old.replace("# - CTRL_T_OPTS", added)) == text.replace("# - CTRL_T_OPTS", added)
+
+
+def test_a_line_that_begins_where_a_wrapper_goes_has_lost_no_indentation() -> None:
+    text = "a:\n    if ready:\n        one()\n    two()\n"
+    assert after(text, "if ready:\n    one()\ntwo()", "one()\ntwo()") == "a:\n    one()\n    two()\n"
+
+
+def test_a_block_that_has_lost_indentation_as_one_gets_none_for_its_first_line_alone() -> None:
+    text = "repos:\n  - repo: a\n    rev: 1\n    hooks:\n"
+    assert refusal(text, "  - repo: a\n    rev: 1\n", "- repo: a\n  rev: 2\n").why is Why.UNCLEAR
+
+
+def test_all_lines_that_move_by_as_much_are_in_the_terms_of_old_string() -> None:
+    text = "top:\n  # one\n  name:\n    style: a\nend: 1\n"
+    old = "top:\n    # one\n    name:\n        style: a\n"
+    assert after(text, old, "# one\nname:\n    style: a\n") == "# one\nname:\n  style: a\nend: 1\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dogu.workspace.edit_match.verify import still_parses
+from dogu.workspace.edit_match.parses import still_parses
 from dogu.workspace.edit_match.yaml_outline import is_yaml_outline
 
 WORKFLOW = """\

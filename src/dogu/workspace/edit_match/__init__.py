@@ -12,6 +12,7 @@ from dogu.workspace.edit_match.messages import receipt as receipt
 from dogu.workspace.edit_match.messages import refusal_error as refusal_error
 from dogu.workspace.edit_match.messages import refuse_omission as refuse_omission
 from dogu.workspace.edit_match.nearest import written_lines as written_lines
+from dogu.workspace.edit_match.parses import still_parses as still_parses
 from dogu.workspace.edit_match.repair import Repair as Repair
 from dogu.workspace.edit_match.repair import RepairRequest as RepairRequest
 from dogu.workspace.edit_match.repair import refuse_repair as refuse_repair
@@ -20,4 +21,3 @@ from dogu.workspace.edit_match.result import Replacement as Replacement
 from dogu.workspace.edit_match.result import Why as Why
 from dogu.workspace.edit_match.result import lie_apart as lie_apart
 from dogu.workspace.edit_match.result import spliced as spliced
-from dogu.workspace.edit_match.verify import still_parses as still_parses

@@ -104,7 +104,9 @@ class _Weaver:
     def _begins_without_indent(self) -> bool:
         """Whether `old` is one line without its indentation, and the lines of `new` below its first one have it."""
         pairs = self.at.indentations
-        if len(pairs) != 1 or pairs[0][0] or not pairs[0][1] or self.at.cut_head or indent_of(self.new[0]):
+        if not self.new or len(pairs) != 1 or pairs[0][0] or not pairs[0][1]:
+            return False
+        if self.at.cut_head or indent_of(self.new[0]):
             return False
         below = [line for line in self.new[1:] if line.strip()]
         goes_on = self.new[0].rstrip().endswith(OPENERS) or (below and GOES_ON.match(below[0]))

@@ -42,6 +42,7 @@ class CharacterMap:
             seen = {char: found for char, found in seen.items() if not any(_is_width(char, one) for one in found)}
         _see_family(place, seen)
         self._chars = {char: next(iter(found)) for char, found in seen.items() if len(found) == 1 and char not in found}
+        self._both_dashes = (seen.get("-", set()) & _DASHES) if "-" in seen.get("-", ()) else set[str]()
         self._quotes = {
             char: sorted(found) for char, found in seen.items() if found in _PAIRS and _are_placed(place, char)
         }
@@ -61,20 +62,18 @@ class CharacterMap:
 
         Raises `UncleanError` where that isn't known: straight quotes where lines like code have typographic ones.
         """
-        is_code = _is_code(body if line is None else line)
-        if is_code and not self._curly_in_code.isdisjoint(body):
-            raise UncleanError("a new line has straight quotes where the file's lines have typographic ones")
-        both = self._in_both_styles if line is None else ()
-        if any(char in both and not _is_apostrophe(body, at) for at, char in enumerate(body)):
-            raise UncleanError("a new line has quotes that the file has now in one style, now in the other")
+        is_statement = is_code(body if line is None else line)
+        self._check_quotes(body, is_statement=is_statement, is_whole=line is None)
         if self._form is not None:
             body = normalize(self._form, body)
+        if len(self._both_dashes) == 1 and not is_statement:
+            body = self._with_dashes(body, *self._both_dashes)
         if self._chars and not (self._widens and any(char in _WIDE_SIGNS and char not in self._known for char in body)):
             body = "".join(
-                body[at] if is_code and self._stays_in_code(at, body) else self._replaced(at, body, before)
+                body[at] if is_statement and self._stays_in_code(at, body) else self._replaced(at, body, before)
                 for at in range(len(body))
             )
-        for char, (opening, closing) in () if is_code else self._quotes.items():
+        for char, (opening, closing) in () if is_statement else self._quotes.items():
             pieces = body.split(char)
             body = pieces[0]
             for piece in pieces[1:]:
@@ -84,6 +83,13 @@ class CharacterMap:
         for wrong, right in self._words:
             body = re.sub(rf"(?<![\w-]){re.escape(wrong)}(?![\w-])", lambda _match, right=right: right, body)
         return body
+
+    def _check_quotes(self, body: str, *, is_statement: bool, is_whole: bool) -> None:
+        if is_statement and not self._curly_in_code.isdisjoint(body):
+            raise UncleanError("a new line has straight quotes where the file's lines have typographic ones")
+        both = self._in_both_styles if is_whole else ()
+        if any(char in both and not _is_apostrophe(body, at) for at, char in enumerate(body)):
+            raise UncleanError("a new line has quotes that the file has now in one style, now in the other")
 
     def _check_plain(self, body: str) -> None:
         if self._is_plain and any(map(_is_odd, body)):
@@ -120,6 +126,17 @@ class CharacterMap:
             raise UncleanError("a new line has a backslash and quotes that the file has in another style")
         return char if char in _QUOTES and file in body else file
 
+    def _with_dashes(self, body: str, dash: str) -> str:
+        """Return a line whose hyphens are those of the file where `old` tells each apart by what is beside it, else as
+        it is.
+        """
+        seen: dict[str, set[str]] = defaultdict(set)
+        for unit in self._place.units:
+            if self._place.old[unit.old_start : unit.old_end] == "-":
+                seen[_surroundings(self._place.old, unit.old_start)].add(self._place.text[unit.start : unit.end])
+        found = [seen[_surroundings(body, at)] if char == "-" else {char} for at, char in enumerate(body)]
+        return "".join(next(iter(chars)) for chars in found) if all(len(chars) == 1 for chars in found) else body
+
     def _dash(self, surroundings: str, file: str) -> str:
         """Return the dash for a hyphen of the model's: the file's where those of `old` stood alike, else a hyphen.
 
@@ -127,7 +144,8 @@ class CharacterMap:
         """
         place = self._place
         units = (unit for unit in place.units if place.old[unit.old_start : unit.old_end] == "-")
-        if all(_surroundings(place.old, unit.old_start) != surroundings for unit in units):
+        alike = {place.text[u.start : u.end] for u in units if _surroundings(place.old, u.old_start) == surroundings}
+        if alike <= {"-"}:
             return "-"
         found = re.finditer("-", place.text)
         if any(_surroundings(place.text, match.start()) == surroundings for match in found):
@@ -137,10 +155,12 @@ class CharacterMap:
 
 def _is_odd(char: str) -> bool:
     """Whether the character is a typographic one that has a plain twin in ASCII."""
-    return char in _HALF_OF or char in _DASHES or char == "\u00a0" or any(char in looks for looks in _CURLY.values())
+    return (
+        char in _HALF_OF or char in _DASHES or char in "\u00a0\u2026" or any(char in looks for looks in _CURLY.values())
+    )
 
 
-def _is_code(line: str) -> bool:
+def is_code(line: str) -> bool:
     """Whether the line is a statement rather than text or a comment: its quotes and hyphens are ASCII."""
     return not has_comment(line) and _STATEMENT.search(line) is not None
 
@@ -153,7 +173,7 @@ def _curly_in_code(place: Place) -> set[str]:
         if place.text[unit.start : unit.end] in _CURLY.get(char, ""):
             end = place.text.find("\n", unit.end)
             line = place.text[place.text.rfind("\n", 0, unit.start) + 1 : end if end >= 0 else None]
-            if _is_code(line) and not _QUOTES.intersection(line):
+            if is_code(line) and not _QUOTES.intersection(line):
                 found.add(char)
     return found
 

@@ -27,6 +27,7 @@ from dogu.workspace.edit_match.alignment import (
 from dogu.workspace.edit_match.apply import GOES_ON, OPENERS, weave
 from dogu.workspace.edit_match.indentation import indent_of
 from dogu.workspace.edit_match.neighbours import check_cut, check_neighbours, check_rest
+from dogu.workspace.edit_match.parses import still_parses
 from dogu.workspace.edit_match.result import (
     OVERLAP,
     TOO_MANY,
@@ -43,7 +44,6 @@ from dogu.workspace.edit_match.verify import (
     block_indent,
     check_indents,
     lost_indent,
-    still_parses,
 )
 from dogu.workspace.edit_match.views import FoldedText, fold, is_blank
 from dogu.workspace.text.omission import is_elision
@@ -143,7 +143,7 @@ def _outdented(text: str, span: tuple[int, int], old: str, new: str, path: str) 
     rest, below = (block_indent(string.partition("\n")[2]) for string in (new, old))
     if lost and not (headed and rest == (below or indent)):
         whole = "\n".join(lost + line if line.strip() else line for line in new.split("\n"))
-        if parses(new) or not parses(whole):
+        if indent_of(whole.lstrip("\n").partition("\n")[0]) != indent or parses(new) or not parses(whole):
             raise UncleanError("how deep the new lines are to stand can't be told: new_string has another indentation")
         return [Replacement(*span, whole)]
     is_alike = headed and new[0].isalpha() == old.lstrip()[0].isalpha()
@@ -159,22 +159,23 @@ def _in_its_line(text: str, span: tuple[int, int], old: str, new: str) -> list[R
     line_start, line_end = text.rfind("\n", 0, span[0]) + 1, text.find("\n", span[1])
     before, after = text[line_start : span[0]], text[span[1] : line_end if line_end >= 0 else len(text)]
     lines = new.split("\n")
-    is_head = before and not before.strip() and new.startswith(before) and not old[0].isspace()
+    is_head = before != "" and not before.strip() and new.startswith(before) and not old[0].isspace()
     is_moved = "\n" not in old and new.strip() == old.strip()  # and meant to be
-    if is_head and not is_moved and not new[len(before) : len(before) + 1].isspace():
-        return [Replacement(line_start, span[1], new)]
+    is_headed = is_head and not is_moved and not new[len(before) : len(before) + 1].isspace()
+    start = line_start if is_headed else span[0]
+    headed = [Replacement(start, span[1], new)] * is_headed
     if len(lines) < 2 or old.endswith("\n"):
-        return []
+        return headed
     begins = [line[: len(before)] for line in lines[1:]]
     if "\n" not in old and is_comment_mark(before) and not all(map(is_comment_mark, begins)):
         raise UncleanError(f"old_string is behind {before.strip()!r} in its line: send whole lines")
     last = old.rsplit("\n", 1)[-1].strip()
     at = next((index for index in range(len(lines) - 1, -1, -1) if last and lines[index].strip() == last), None)
     if at is None or at == len(lines) - 1:
-        return []
+        return headed
     if _COMMENT_BEHIND.match(after):
         body = "\n".join([*lines[:at], lines[at] + after, *lines[at + 1 :]])
-        return [Replacement(span[0], span[1] + len(after), body)]
+        return [Replacement(start, span[1] + len(after), body)]
     if ((old + after[:1])[-2:].isalnum() or is_comment_mark(last)) and after.strip():
         raise UncleanError(
             f"{after.strip()[:20]!r}, behind old_string in its line, would end another: send whole lines"
@@ -184,7 +185,7 @@ def _in_its_line(text: str, span: tuple[int, int], old: str, new: str) -> list[R
     goes_on = goes_on and not closes
     if after.strip() == "\\" or (after.strip()[:1] in tuple("{;,") and not goes_on):
         raise UncleanError(f"{after.strip()!r}, behind old_string in its line, would end another: send whole lines")
-    return []
+    return headed
 
 
 def _reindented(text: str, span: tuple[int, int], old: str, new: str, path: str) -> list[Replacement]:

@@ -235,9 +235,10 @@ def _indentation(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]],
         for i, row in enumerate(at.rows)
         if row.units and at.begins_line(i) and not (i == at.head and lost_head)
     }
+    is_ours = _moves_in_terms_of_old(shifted, new, pairs)
     shifted = {i: pair for i, pair in shifted.items() if pair[0] != pair[1]}
     written = [j for j, line in enumerate(new) if line.strip()]
-    if not shifted or not written or _moves_as_one(at, shifted, new):
+    if not shifted or not written or is_ours or _moves_as_one(at, shifted, new):
         return False
     edges = {*_witnesses(shifted, new, [(at.head, written[0])])}
     if edges != {False}:  # how deep it begins says more than how deep its shallowest line is
@@ -255,6 +256,14 @@ def _indentation(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]],
     if contradicted and True in edges:
         raise UncleanError("new_string indents some lines as old_string has them and others as the file does")
     return bool(edges or lines) and not contradicted
+
+
+def _moves_in_terms_of_old(
+    indents: dict[int, tuple[str, str]], new: Sequence[str], pairs: Sequence[tuple[int, int]]
+) -> bool:
+    """Whether all that both strings have moves by as much if `new` is in the terms of `old`, and else doesn't."""
+    moved = [(len(indent_of(new[j])), *map(len, indents[i])) for i, j in pairs if i in indents]
+    return len({there - mine for there, mine, _ in moved}) == 1 != len({there - file for there, _, file in moved})
 
 
 def _moves_as_one(at: Rows, shifted: dict[int, tuple[str, str]], new: Sequence[str]) -> bool:

@@ -125,6 +125,8 @@ def _plain_words(line: str) -> str:
 
 STAGE = sentence("near")
 _FEWEST_LINES = 3
+_BESIDE_LINES = 30
+_FEWEST_WORD_CHARS = 4
 _FEWEST_EXACT_LINES = 2
 _FEWEST_EXACT_WORD_CHARS = 8
 _MOST_SLIPS = 2
@@ -207,10 +209,14 @@ def _fit(index: LineIndex, lines: Sequence[_Line], start: int) -> _Window | None
     pairs: list[_Pair] = []
     number = start
     left_out = 0
+    # A line that the file has nearby is no slip of another one.
+    beside = index.keys[max(start - _BESIDE_LINES, 0) : max(start, 0) + len(lines) + _BESIDE_LINES]
+    known = {key for key in beside if word_chars(key) >= _FEWEST_WORD_CHARS}
     for line in lines:
         while 0 <= number < len(index.keys):
             exact = index.keys[number] == line.key
-            slip = "" if exact else slip_between(line.text, index.line(number), index.text)
+            is_other = line.key in known or line.key in index.keys[number + 1 : number + 1 + _MOST_LEFT_OUT]
+            slip = "" if exact or is_other else slip_between(line.text, index.line(number), index.text)
             if exact or slip:
                 pairs.append(_Pair(line, number, slip))
                 break

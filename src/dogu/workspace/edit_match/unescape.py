@@ -179,7 +179,8 @@ def check_escapes(way: Reading, sent: str, text: str) -> None:
     whether those are one level too many as well can't be told.
     """
     breaks = (way.new == sent or way.stage in _PARTIAL_STAGES) and brings_breaks(way.new, text)
-    marks = ("\\\\", '\\"', "\\r", "\n\\t") if way.new != sent and way.stage in _PARTIAL_STAGES else ("\n\\t",)
+    marks = ("\\\\", '\\"', "\\r", "\n\\t") if way.stage in _PARTIAL_STAGES else ("\n\\t",)
+    marks = marks if way.new != sent else tuple(mark for mark in marks if mark != '\\"')
     left = [mark for mark in marks if mark in way.new and mark not in way.old and (mark not in text or mark == "\\\\")]
     if left or (breaks and _BREAK not in way.old):
         mark = left[0].strip() if left else _BREAK

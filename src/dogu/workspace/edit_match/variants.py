@@ -90,7 +90,7 @@ _VARIANTS = [
     _lost(
         r"\\[sSdDwWbBzZ.+*?()\[\]{}|^$/-]",
         r"[sSdDwWbBzZ.+*?()\[\]{}|^$/-]",
-        r"\\|[sSdDwWbB][*+?{]|\[\^?[sSdDwW]|\br['\"]|[(=,]\s*/[^/ ]+/",
+        r"\\|[sSdDwWbB][*+?{]|\[\^?[sSdDwW]|\br['\"]|[(=,]\s*/[^/ ]+/|\bs/[^/]*/[^/]*/",
         sentence("backslashes of a pattern were lost"),
     ),
     _Variant(

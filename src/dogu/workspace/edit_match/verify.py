@@ -8,28 +8,20 @@ beside its neighbours as before; and a text that could be parsed still can.
 
 from __future__ import annotations
 
-import ast
-import json
 import re
-import tomllib
-import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from pathlib import PurePath
-from textwrap import dedent
 from typing import NamedTuple
 
-from dogu.workspace.edit_match.alignment import Place, is_word
+from dogu.workspace.edit_match.alignment import Place, Unit, is_word
+from dogu.workspace.edit_match.characters import is_code
 from dogu.workspace.edit_match.indentation import indent_unit
 from dogu.workspace.edit_match.neighbours import check_doubled, check_line_ends, check_neighbours, check_rest
 from dogu.workspace.edit_match.result import Replacement, UncleanError
 from dogu.workspace.edit_match.rows import shared_lines
 from dogu.workspace.edit_match.views import fold, look_alike
-from dogu.workspace.edit_match.yaml_outline import is_yaml_outline
 
-_LONGEST_PARSED_CHARS = 400_000
 _NO_SIGN = re.compile(r"\w+")
 _TOKENS = re.compile(r"[\u2e80-\uffff]|[^\W\u2e80-\uffff]+|[^\w\s]")
 _OPERATORS = frozenset("=<>!&|:+-*/%^?")
@@ -46,6 +38,10 @@ _MOST = 2 / 3
 _CLOSERS = ("}", ")", "]")
 _DANGLING = re.compile(r"\\\n[ \t]*$", re.MULTILINE)
 _QUOTES = str.maketrans('"`', "''")
+_STRING = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`")
+_ESCAPED_QUOTE = re.compile(r"\\[\"'`]")
+_QUOTE = re.compile("[\"'`]")
+_APOSTROPHE = re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])")
 
 
 def verify(place: Place, new: str, pieces: Sequence[Replacement]) -> None:
@@ -64,6 +60,8 @@ def verify(place: Place, new: str, pieces: Sequence[Replacement]) -> None:
     check_neighbours(place.text, region, before, after)
     _check_tokens(place, new, before, after)
     _check_spacing(place, before, after)
+    _check_signs(place, before, after)
+    _check_kept(new, before, after)
     if place.old != new:
         seen: dict[str, _Line] = {}
         _check_lines(*(_lines(each, seen) for each in (place.old, new, before, after)))
@@ -232,6 +230,56 @@ def _check_spacing(place: Place, before: str, after: str) -> None:
         raise UncleanError("blanks beside signs are others in the file than in old_string, and so in new lines")
 
 
+def _check_signs(place: Place, before: str, after: str) -> None:
+    """A quote or hyphen that stands for another sign of the file at the place is written nowhere anew as the model has
+    it: it would be garbled there, too. An apostrophe is no quote, nor is one beside an escaped one; a hyphen counts
+    in a statement's strings alone, beside such characters.
+    """
+    garbled = {sign for unit in place.units for sign in _garbled_signs(place, unit)}
+    if not garbled:
+        return
+    ours, theirs = (Counter(text.split("\n")) for text in (before, after))
+    gone, brought = (_signs(lines, garbled) for lines in (ours - theirs, theirs - ours))
+    if any(brought[sign] > gone[sign] for sign in garbled):
+        raise UncleanError("a new line has quotes or hyphens that the file has otherwise where old_string has them")
+
+
+def _garbled_signs(place: Place, unit: Unit) -> Iterator[tuple[str, str]]:
+    ours, theirs = place.old[unit.old_start : unit.old_end], place.text[unit.start : unit.end]
+    if ours == theirs:
+        return
+    if ours == "-" and theirs != "-":
+        yield "-", _beside_sign(place.old, unit.old_start)
+    mine, file = _QUOTE.findall(ours), _QUOTE.findall(theirs)
+    if len(mine) == len(file):
+        yield from ((one, "") for one, other in zip(mine, file, strict=True) if one != other)
+
+
+def _signs(lines: Counter[str], garbled: set[tuple[str, str]]) -> Counter[tuple[str, str]]:
+    """Count the signs of the lines that are among those garbled."""
+    found: Counter[tuple[str, str]] = Counter()
+    for line, times in lines.items():
+        quotes = "" if _ESCAPED_QUOTE.search(line) else _APOSTROPHE.sub("", line)
+        for sign, beside in garbled:
+            text = " ".join(_STRING.findall(line)) if is_code(line) else ""  # text gets its own elsewhere
+            hyphens = (1 for at, char in enumerate(text) if char == sign and _beside_sign(text, at) == beside)
+            found[sign, beside] += times * (sum(hyphens) if beside else quotes.count(sign))
+    return found
+
+
+def _beside_sign(text: str, at: int) -> str:
+    """Return what is on both sides of a sign: a word, a blank or a line's end, another sign."""
+    beside = (text[max(at - 1, 0) : at], text[at + 1 : at + 2])
+    return "".join("a" if char and is_word(char) else char.strip() or " " for char in beside)
+
+
+def _check_kept(new: str, before: str, after: str) -> None:
+    """A line that `new` has just as the file has it at the place, white space at its ends aside, stays so."""
+    there, wanted, written = (Counter(map(str.strip, text.split("\n"))) for text in (before, new, after))
+    if any(written[line] < min(there[line], wanted[line]) for line in there if _NO_SIGN.search(line)):
+        raise UncleanError("a line that new_string has as the file does would change")
+
+
 def _spacing(text: str) -> set[tuple[str, str, bool]]:
     found = {(match[1], match[3], bool(match[2])) for match in _NEIGHBOURS.finditer(text)}
     return {beside for left, right, blank in found for beside in _beside(left, right, blank=blank)}
@@ -395,6 +443,8 @@ def restored_head(old: str, new: str) -> str:
     kept = [ours[i].indent == theirs[j].indent for i, j in as_deep or others]
     if not indent or not (at is not None or is_replaced) or (all(kept) and len(ours) == len(theirs) == len(pairs)):
         return new
+    if indent == " " or _begins_as_before(ours, theirs, pairs, at) or _loses_as_one(ours, theirs, pairs, indent):
+        return new
     if others and at is not None:
         return indent + new if any(kept) else new
     is_deep = len(theirs) > 1 and all(line.indent.startswith(indent) for line in theirs[1:])
@@ -404,6 +454,21 @@ def restored_head(old: str, new: str) -> str:
     return indent + new if is_alike and _NO_SIGN.search(theirs[0].text.split()[0]) else new
 
 
+def _begins_as_before(ours: list[_Line], theirs: list[_Line], pairs: list[tuple[int, int]], at: int | None) -> bool:
+    """Whether `new` begins, with a later line of `old`, as deep as `old` does: what stood above that line goes."""
+    return bool(at) and ours[0].indent == theirs[0].indent and (0, 0) not in pairs
+
+
+def _loses_as_one(ours: list[_Line], theirs: list[_Line], pairs: list[tuple[int, int]], indent: str) -> bool:
+    """Whether another line that both strings have has lost as much indentation as the first one, or what is below
+    that, without a line that both have, is as much deeper than it as in `old`.
+    """
+    if any(j and ours[i].indent == indent + theirs[j].indent for i, j in pairs):
+        return True
+    below, now = (_base(lines[1:]) for lines in (ours, theirs))
+    return not any(j for _, j in pairs) and len(now) < len(below) and below == indent + now
+
+
 def lost_indent(old: str, new: str) -> str:
     """Return the indentation that each line both share has lost in `new`, of which a line has none left at all; empty
     where there is no such, or they differ in nothing but depths.
@@ -411,8 +476,10 @@ def lost_indent(old: str, new: str) -> str:
     ours, theirs = _lines(old), _lines(new)
     if _base(theirs) or not _base(ours) or [line.key for line in ours] == [line.key for line in theirs]:
         return ""
-    lost = {ours[i].indent.removesuffix(theirs[j].indent) for i, j in _shared(ours, theirs)}
-    return lost.pop() if len(lost) == 1 else ""
+    pairs = _shared(ours, theirs)
+    lost = {ours[i].indent.removesuffix(theirs[j].indent) for i, j in pairs}
+    is_less = all(ours[i].indent.endswith(theirs[j].indent) for i, j in pairs)
+    return lost.pop() if is_less and len(lost) == 1 else ""
 
 
 def check_shift(old: str, new: str) -> None:
@@ -436,75 +503,3 @@ def _shared(ours: list[_Line], theirs: list[_Line]) -> list[tuple[int, int]]:
 
 def _order(one: _Line, other: _Line) -> int:
     return (one.depth > other.depth) - (one.depth < other.depth)
-
-
-def still_parses(path: str, before: str, after: str) -> bool:
-    """Whether `after` can be parsed as what its name says it is, or `before` couldn't either."""
-    parse = _parser(path)
-    if parse is None or max(len(before), len(after)) > _LONGEST_PARSED_CHARS:
-        return True
-    return parse(after) or not parse(before)
-
-
-def is_broken_itself(path: str, old: str, new: str, as_sent: str) -> bool:
-    """Whether it is `new` that can't be parsed: by itself, where `old` can, or as it was sent (`as_sent`) where
-    white space means nothing.
-    """
-    parse = _parser(path)
-    if parse is _is_python:
-        is_broken = _is_python_block(old) and not _is_python_block(new) and not _lacks_depth(new)
-        return is_broken and not _is_python(as_sent)
-    if parse is is_yaml_outline:
-        return is_yaml_outline(dedent(old)) and not is_yaml_outline(dedent(new))
-    return parse is not None and not parse(as_sent)
-
-
-def _parser(path: str) -> Callable[[str], bool] | None:
-    return _PARSERS.get(PurePath(path).suffix.lower())
-
-
-def _lacks_depth(text: str) -> bool:
-    """Whether a block of the text has no line that is deeper than its head."""
-    try:
-        ast.parse(dedent(text.strip("\n")))
-    except IndentationError as error:
-        return error.msg.startswith("expected an indented block")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        pass
-    return False
-
-
-def _is_python_block(text: str) -> bool:
-    block = text.strip("\n")
-    for source in (dedent(block), f"if 1:\n{block}"):
-        try:
-            ast.parse(source)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
-        return True
-    return False
-
-
-def _is_python(text: str) -> bool:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(text.removeprefix("\ufeff"), "", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
-
-
-def _is_read(text: str, load: Callable[[str], object]) -> bool:
-    try:
-        load(text.removeprefix("\ufeff").replace("\r\n", "\n"))
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-_PARSERS: dict[str, Callable[[str], bool]] = {
-    ".py": _is_python, ".pyi": _is_python, ".toml": partial(_is_read, load=tomllib.loads),
-    ".json": partial(_is_read, load=json.loads), ".ipynb": partial(_is_read, load=json.loads),
-    ".yaml": is_yaml_outline, ".yml": is_yaml_outline,
-}  # fmt: skip

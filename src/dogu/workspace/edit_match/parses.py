@@ -1,0 +1,88 @@
+"""Whether an edit leaves a text that can still be parsed as what its name says it is, and whose doing it is if not."""
+
+from __future__ import annotations
+
+import ast
+import json
+import tomllib
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import PurePath
+from textwrap import dedent
+
+from dogu.workspace.edit_match.yaml_outline import is_yaml_outline
+
+_LONGEST_PARSED_CHARS = 400_000
+
+
+def still_parses(path: str, before: str, after: str) -> bool:
+    """Whether `after` can be parsed as what its name says it is, or `before` couldn't either."""
+    parse = _parser(path)
+    if parse is None or max(len(before), len(after)) > _LONGEST_PARSED_CHARS:
+        return True
+    return parse(after) or not parse(before)
+
+
+def is_broken_itself(path: str, old: str, new: str, as_sent: str) -> bool:
+    """Whether it is `new` that can't be parsed: by itself, where `old` can, or as it was sent (`as_sent`) where
+    white space means nothing.
+    """
+    parse = _parser(path)
+    if parse is _is_python:
+        is_broken = _is_python_block(old) and not _is_python_block(new) and not _lacks_depth(new)
+        return is_broken and not _is_python(as_sent)
+    if parse is is_yaml_outline:
+        return is_yaml_outline(dedent(old)) and not is_yaml_outline(dedent(new))
+    return parse is not None and not parse(as_sent)
+
+
+def _parser(path: str) -> Callable[[str], bool] | None:
+    return _PARSERS.get(PurePath(path).suffix.lower())
+
+
+def _lacks_depth(text: str) -> bool:
+    """Whether a block of the text has no line that is deeper than its head."""
+    try:
+        ast.parse(dedent(text.strip("\n")))
+    except IndentationError as error:
+        return error.msg.startswith("expected an indented block")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        pass
+    return False
+
+
+def _is_python_block(text: str) -> bool:
+    block = text.strip("\n")
+    for source in (dedent(block), f"if 1:\n{block}"):
+        try:
+            ast.parse(source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        return True
+    return False
+
+
+def _is_python(text: str) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text.removeprefix("\ufeff"), "", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _is_read(text: str, load: Callable[[str], object]) -> bool:
+    try:
+        load(text.removeprefix("\ufeff").replace("\r\n", "\n"))
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+_PARSERS: dict[str, Callable[[str], bool]] = {
+    ".py": _is_python, ".pyi": _is_python, ".toml": partial(_is_read, load=tomllib.loads),
+    ".json": partial(_is_read, load=json.loads), ".ipynb": partial(_is_read, load=json.loads),
+    ".yaml": is_yaml_outline, ".yml": is_yaml_outline,
+}  # fmt: skip
