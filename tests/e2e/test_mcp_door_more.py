@@ -278,3 +278,42 @@ async def test_the_inspector_lists_and_calls(program: Program, transport: str):
     else:
         with over_http(program) as url:
             await check([url, "--transport", "http"])
+
+
+def piped(program: Program, *messages: dict[str, Any]) -> list[dict[str, Any]]:
+    """What `printf ... | dogu mcp` answers: the input has ended before there is an answer."""
+    lines = "".join(f"{json.dumps(message)}\n" for message in messages)
+    done = program.run("mcp", "--approval-mode", "yolo", stdin=lines.encode())
+    assert (done.returncode, done.stderr) == (0, b"")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def calling(tool: str, **arguments: str) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+
+
+def test_requests_that_are_piped_in_are_answered_and_one_that_lasts_is_ended(program: Program):
+    (program.root / "a.txt").write_text("alpha\n")
+    _, answer = piped(program, INITIALIZE, calling("read_file", path="a.txt"))
+    assert answer["result"]["content"] == [{"type": "text", "text": "alpha\n"}]
+    _, answer = piped(program, INITIALIZE, calling("run_shell_command", command="sleep 600"))
+    assert answer["error"]["message"] == "Connection closed"
+
+
+def test_what_is_wrong_with_a_request_is_said(program: Program):
+    (early,) = piped(program, calling("read_file", path="a.txt"))
+    assert early["error"]["message"] == "tools/call: initialize comes first."
+    (nameless,) = piped(program, {**INITIALIZE, "params": {**INITIALIZE["params"], "clientInfo": {"name": "x"}}})
+    assert nameless["error"]["message"] == "initialize: params.clientInfo.version: Field required"
+
+
+@pytest.mark.parametrize("wrong", [1.5, None, True, [1]])
+def test_an_id_that_is_none_is_refused(program: Program, wrong: object):
+    answers = piped(program, INITIALIZE, {"jsonrpc": "2.0", "id": wrong, "method": "ping"})
+    assert [each["error"]["code"] for each in answers if each["id"] is None] == [-32600]
+
+
+def test_a_null_where_no_progress_is_wanted_is_none(program: Program):
+    request = {"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": {"_meta": {"progressToken": None}}}
+    _, answer = piped(program, INITIALIZE, request)
+    assert answer["result"]["tools"]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _LARGEST_PICTURE_BYTES = 20 * 1024 * 1024
 _LARGEST_SCHEMA_BYTES = 1024 * 1024
+LARGEST_INPUT_BYTES = 64 * 1024 * 1024  # of a prompt, or of a line: no model takes more
 _PIECE_BYTES = 64 * 1024
 _LINE_EXAMPLE = '{"type": "user", "message": {"role": "user", "content": ...}}'
 _SOURCE_EXAMPLE = '"source": {"type": "base64", "media_type": "image/png", "data": ...}'
@@ -53,10 +54,14 @@ class Input:
         return b"".join(pieces)
 
     async def line(self) -> bytes:
-        """Return the next line with its end; b"" at the end. Raises `OSError`."""
+        """Return the next line with its end; b"" at the end. Raises `OSError` and `InputError`."""
         pieces = [self._waiting]
+        size = len(self._waiting)
         while b"\n" not in pieces[-1] and (piece := await self._piece()):
             pieces.append(piece)
+            size += len(piece)
+            if size > LARGEST_INPUT_BYTES:
+                raise too_large("stdin", LARGEST_INPUT_BYTES)
         line, end, self._waiting = b"".join(pieces).partition(b"\n")
         return line + end
 
@@ -91,6 +96,9 @@ class Asked(msgspec.Struct, frozen=True):
             except OSError as error:
                 yield unreadable_input(error)
                 return
+            except InputError as error:
+                yield error
+                return
             if not line:
                 return
             if line.strip():
@@ -103,6 +111,11 @@ class Asked(msgspec.Struct, frozen=True):
 def unreadable_input(error: OSError) -> InputError:
     """Say that standard input can't be read."""
     return InputError(say("Standard input can't be read: {reason}.", reason=error.strerror or error))
+
+
+def too_large(what: str, most_bytes: int) -> InputError:
+    """Say that more was given than is taken."""
+    return InputError(say("{path} is larger than {most} MB.", path=what, most=most_bytes // (1024 * 1024)))
 
 
 async def pictures_of(paths: Iterable[str]) -> tuple[Blob, ...]:
@@ -146,7 +159,7 @@ async def _read(path: str, most_bytes: int) -> bytes:
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
     if len(data) > most_bytes:
-        raise InputError(say("{path} is larger than {most} MB.", path=path, most=most_bytes // (1024 * 1024)))
+        raise too_large(path, most_bytes)
     return data
 
 

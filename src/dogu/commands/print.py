@@ -14,7 +14,17 @@ from dogu.app import Options, Start, agent_of, read_settings
 from dogu.app.model_choice import open_model
 from dogu.app.options import check_root
 from dogu.app.sessions import at_session
-from dogu.commands.headless_input import SHAPE_WORDS, Asked, Input, InputError, pictures_of, shape_of, unreadable_input
+from dogu.commands.headless_input import (
+    LARGEST_INPUT_BYTES,
+    SHAPE_WORDS,
+    Asked,
+    Input,
+    InputError,
+    pictures_of,
+    shape_of,
+    too_large,
+    unreadable_input,
+)
 from dogu.commands.running import run_async, settling_jobs, tell
 from dogu.commands.signals import release
 from dogu.contract import ErrorKind, ToolError
@@ -188,9 +198,11 @@ async def _prompt(space: Namespace, *, reads_input: bool) -> str:
     parts = [" ".join([*filter(None, [space.print]), *space.question])]
     if reads_input and not sys.stdin.isatty():
         try:
-            piped = await Input(sys.stdin.fileno()).rest()
+            piped = await Input(sys.stdin.fileno()).rest(LARGEST_INPUT_BYTES)
         except OSError as error:
             raise unreadable_input(error) from error
+        if len(piped) > LARGEST_INPUT_BYTES:
+            raise too_large("stdin", LARGEST_INPUT_BYTES)
         parts.append(piped.decode("utf-8", "replace"))
     return "\n\n".join(part for part in parts if part.strip())
 

@@ -12,6 +12,8 @@ from contextlib import asynccontextmanager, contextmanager
 
 import anyio
 
+from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import say
 from dogu.workspace import fs
 from dogu.workspace.event_loop import read_ready, write_ready
 
@@ -36,7 +38,15 @@ def _copy(descriptor: int) -> int:
 
 @contextmanager
 def private_input() -> Generator[int]:
-    """Give standard input's descriptor; whatever else reads standard input meanwhile finds its end."""
+    """Give standard input's descriptor; whatever else reads standard input meanwhile finds its end.
+
+    Raises `ToolError` where it was opened for writing alone.
+    """
+    try:
+        os.read(0, 0)
+    except OSError as error:
+        message = say("Standard input can't be read: {reason}.", reason=error.strerror or error)
+        raise ToolError(ErrorKind.START_FAILED, message) from error
     private = _copy(0)
     nothing = fs.open(os.devnull, os.O_RDONLY | fs.O_CLOEXEC)
     os.dup2(nothing, 0)

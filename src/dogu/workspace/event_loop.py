@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, suppress
 
 import anyio
+import anyio.lowlevel
 from anyio import to_thread
 
 if sys.platform == "win32":
@@ -104,8 +105,8 @@ else:
         """Read what there is as soon as there is something; nothing at the end. Raises OSError."""
         try:
             await anyio.wait_readable(descriptor)
-        except PermissionError:
-            pass  # what never keeps a reader waiting, as a file or /dev/null, can't be waited for
+        except PermissionError:  # what never keeps a reader waiting, as a file or /dev/zero, can't be waited for
+            await anyio.lowlevel.checkpoint()
         return os.read(descriptor, most_bytes)
 
     async def write_ready(descriptor: int, data: memoryview) -> int:

@@ -125,7 +125,8 @@ class Peer:
         try:
             message: object = json.loads(line)
         except (ValueError, RecursionError) as error:
-            self._refuse(request_id_in(line), RpcError(PARSE_ERROR, f"A line is no JSON: {error}"))
+            why = "it is nested too deeply" if isinstance(error, RecursionError) else f"{error}"
+            self._refuse(request_id_in(line), RpcError(PARSE_ERROR, f"A line is no JSON that can be read: {why}"))
             return
         if not isinstance(message, dict):
             self._refuse(None, RpcError(INVALID_REQUEST, "A message must be one JSON object."))

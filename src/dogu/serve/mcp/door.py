@@ -32,7 +32,8 @@ from dogu.serve.mcp.calls import Calls
 from dogu.serve.mcp.changes import Changes
 from dogu.serve.mcp.library import Library
 from dogu.serve.mcp.offers import Offers
-from dogu.serve.mcp.results import readable, tool_of, writable
+from dogu.serve.mcp.requests import UnderWay, refuse_in_words
+from dogu.serve.mcp.results import has_id, readable, tool_of, writable
 from dogu.serve.mcp.session_offers import session_uri
 from dogu.serve.mcp.tasks import Tasks
 from dogu.serve.mcp.workspaces import OpenAt, Workspaces, client_id
@@ -49,11 +50,13 @@ if TYPE_CHECKING:
 
 
 async def serve_standard_streams(server: Server[Any]) -> None:
-    """Serve one client until it closes standard input; calls that still run are cancelled then."""
+    """Serve one client until it closes standard input; calls that still run a moment later are cancelled then."""
+    under_way = UnderWay()
+    server.middleware.insert(0, under_way)
     with private_input() as private:
         # The SDK reads lines in a thread, which no cancellation reaches: SIGTERM would wait for the client's next line.
         refuse, refused = anyio.create_memory_object_stream[SessionMessage](math.inf)
-        lines = cast("anyio.AsyncFile[str]", _lines(private, refuse))
+        lines = cast("anyio.AsyncFile[str]", _lines(private, refuse, under_way))
         async with stdio_server(stdin=lines) as (read_stream, write_stream), anyio.create_task_group() as group:
             group.start_soon(_send_all, refused, write_stream)
             await server.run(read_stream, write_stream, server.create_initialization_options())
@@ -67,19 +70,26 @@ async def _send_all(messages: MemoryObjectReceiveStream[SessionMessage], to: Wri
                 await to.send(message)
 
 
-async def _lines(descriptor: int, refuse: MemoryObjectSendStream[SessionMessage]) -> AsyncIterator[str]:
+async def _lines(
+    descriptor: int, refuse: MemoryObjectSendStream[SessionMessage], under_way: UnderWay
+) -> AsyncIterator[str]:
     """Yield the lines as text that the SDK can read: it drops others, and their senders would wait for an answer.
 
     Bytes and halves of characters that are no text are replaced. A request that is still none is refused by its id.
+    At the end it waits a moment for what is under way: who pipes requests in has closed the pipe before the answers.
     """
     async with refuse:
-        async for each in lines_of(descriptor):
-            for line in _messages(each or b""):
+        async for each in lines_of(descriptor, _LONGEST_LINE_BYTES):
+            for line in _messages(_TOO_LONG if each is None else each):
                 text = readable(line)
                 if text:
                     yield text
                 elif line.strip():
                     _refuse(line, refuse)
+        with anyio.move_on_after(_LAST_ANSWERS_S):
+            await anyio.sleep(_STEP_S)
+            await under_way.end()
+            await anyio.sleep(_STEP_S)
 
 
 def _messages(line: bytes) -> list[bytes]:
@@ -93,7 +103,7 @@ def _messages(line: bytes) -> list[bytes]:
 
 def _refuse(line: bytes, refuse: MemoryObjectSendStream[SessionMessage]) -> None:
     number = request_id_in(line)
-    if number is None:
+    if number is None and not has_id(line):
         sys.stderr.write(say("A line that is no message of the protocol was passed over.") + "\n")
         return
     problem = mcp_types.ErrorData(code=_INVALID_REQUEST, message=say("This is no request that can be read."))
@@ -102,6 +112,10 @@ def _refuse(line: bytes, refuse: MemoryObjectSendStream[SessionMessage]) -> None
 
 
 _INVALID_REQUEST = -32600
+_LONGEST_LINE_BYTES = 256 << 20
+_TOO_LONG = b"(too long)"  # no message either
+_STEP_S = 0.05  # until the last line's request is under way, and until its answer is written
+_LAST_ANSWERS_S = 1.5  # clients wait two seconds before they end a server that they have left
 TASK_AFTER_S = 2.0  # most calls have ended by then, and cost their client one request
 _FRESH_MS = 1_000  # lists may be others a moment later; those who keep them longer listen for changes
 
@@ -198,6 +212,7 @@ class _Door:
         # The constructor's type knows of no extensions.
         server.add_request_handler("tools/call", mcp_types.CallToolRequestParams, self.call_tool)
         self._tasks.serve(server)
+        server.middleware.append(refuse_in_words)
         server.middleware.append(RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience="dogu"))
         return server
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 import mcp_types
@@ -104,8 +104,9 @@ def readable(message: bytes) -> str:
     """Return a message as the SDK can read it, '' for what is no message: what is no character becomes U+FFFD."""
     text = message.decode("utf-8-sig", "replace")
     try:
-        mcp_types.jsonrpc_message_adapter.validate_json(text, by_name=False)
-        return text
+        taken = mcp_types.jsonrpc_message_adapter.validate_json(text, by_name=False)
+        is_notice = isinstance(taken, mcp_types.JSONRPCNotification)
+        return "" if is_notice and has_id(message) else text  # its sender would wait for an answer
     except ValueError:
         pass
     try:
@@ -114,6 +115,17 @@ def readable(message: bytes) -> str:
     except (ValueError, RecursionError):
         return ""
     return mended
+
+
+def has_id(message: bytes) -> bool:
+    """Whether it is a request by its id, which may be of a kind that the protocol has not."""
+    if b'"id"' not in message:
+        return False
+    try:
+        read = json.loads(message)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(read, dict) and "id" in read and isinstance(cast("dict[str, Any]", read).get("method"), str)
 
 
 def block_of(part: Part) -> mcp_types.ContentBlock:
