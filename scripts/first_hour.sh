@@ -50,6 +50,9 @@ for file in bash-completion/completions/dogu man/man1/dogu.1; do
     [ -s "$HOME/.local/share/$file" ] || fail "$file wasn't put in place"
 done
 
+step "an extra, as its page says"
+PATH=$(dirname "$(readlink -f "$HOME/.local/bin/dogu")"):$PATH printed "pip install '.[otel]'"
+
 step "a key (of a server on loopback) and a first edit, taken back"
 mkdir "$base/project"
 cd "$base/project"

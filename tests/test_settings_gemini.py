@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from dogu.app import Options
+from dogu.app.options import read_settings
 from dogu.settings import Settings, SettingsError, load_settings
 from dogu.settings.keys import KEYS
 from dogu.settings.layers import Layer, read_layer
@@ -35,12 +37,16 @@ def layer_of(folder: Path, keys: dict[str, Any]) -> Layer:
     return read_layer(str(file), {})
 
 
-def load(folder: Path, keys: dict[str, Any]) -> Settings:
+def place(folder: Path, keys: dict[str, Any]) -> None:
     home, root = folder / "home", folder / "root"
     (home / ".gemini").mkdir(parents=True)
     root.mkdir()
     (home / ".gemini" / "settings.json").write_text(json.dumps(nested(keys)))
-    return load_settings(str(root), str(home), environ={})
+
+
+def load(folder: Path, keys: dict[str, Any]) -> Settings:
+    place(folder, keys)
+    return load_settings(str(folder / "root"), str(folder / "home"), environ={})
 
 
 @pytest.mark.parametrize("name", DOCUMENTED)
@@ -153,3 +159,16 @@ def test_a_folder_that_isnt_trusted_can_describe_only_a_stricter_sandbox(tmp_pat
     (folder / "settings.json").write_text(json.dumps({"tools": {"sandbox": written}}))
     found = load_settings(str(tmp_path / "root"), str(tmp_path / "home"), environ={}).sandbox
     assert (found.mode, found.network_is_allowed, found.allowed_paths) == ("on", False, ())
+
+
+@pytest.mark.parametrize("way", ["oauth-personal", "nonsense", "gemini-api-key"])
+def test_a_prescribed_way_to_log_in_that_dogu_has_not_or_was_not_told_stops(tmp_path: Path, way: str) -> None:
+    place(tmp_path, {"security.auth.enforcedType": way})
+    with pytest.raises(SettingsError) as stopped:
+        read_settings(Options(root=str(tmp_path / "root"), home=str(tmp_path / "home")))
+    assert stopped.value.key == "security.auth.enforcedType"
+
+
+def test_half_a_character_is_told_as_that(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="holds half of a character"):
+        load(tmp_path, {"tools.exclude": ["\ud800"]})

@@ -87,7 +87,10 @@ def _tell_defect(error: Exception, *, is_last: bool = False) -> int:
         if isinstance(error, OSError) and error.errno == errno.EMFILE:
             sys.stderr.write(_NO_FILES)
             return 54
-        sys.stderr.write(_NO_MEMORY if isinstance(error, MemoryError) else f"{type(error).__name__}: {error}\n")
+        if isinstance(error, MemoryError) or "failed to map segment" in str(error):
+            sys.stderr.write(_NO_MEMORY)
+            return 54
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
         return 70
     sys.stderr.write(f"{failure.words}\n")
     return failure.code

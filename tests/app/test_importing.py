@@ -307,3 +307,17 @@ def test_what_is_of_another_kind_may_restrict_and_is_told_so(
 ) -> None:
     machine.write(f"home/{file}", content)
     assert restricting(machine.take(program)) == ({left} if left else set())
+
+
+def test_folders_that_codex_trusts_are_its_own_and_what_else_is_said_of_them_restricts(machine: Machine) -> None:
+    machine.write("home/.codex/config.toml", '[projects."/a"]\ntrust_level = "trusted"\n')
+    assert restricting(machine.take("codex")) == set()
+    machine.write("home/.codex/config.toml", '[projects."/a"]\ntrust_level = "trusted"\nsandbox = "x"\n')
+    assert restricting(machine.take("codex")) == {"projects./a.sandbox"}
+
+
+def test_a_hook_that_would_stop_every_start_stays_behind(machine: Machine) -> None:
+    machine.write("home/.claude/settings.json", '{"hooks": {"PreToolUse": 7, "PostToolUse": []}}')
+    found = machine.take("claude")
+    assert restricting(found) == {"hooks.PreToolUse"}
+    assert [each.key for one in found for each in one.taken] == ["hooks.PostToolUse"]

@@ -177,6 +177,24 @@ def test_a_regular_expression_of_commands_looks_at_each_of_them() -> None:
     assert judged(text, shell("git log")).decision is ALLOW
 
 
+@pytest.mark.parametrize(
+    ("regex", "command", "decision"),
+    [
+        ("^curl", "curl x", DENY),
+        ("^curl (x|y)$", "curl x", DENY),
+        ("^curl (x|y)$", "curl xy", ALLOW),
+        ("^curl", "echo curl", ALLOW),
+        ("price\\\\$", "echo price$", ALLOW),
+    ],
+)
+def test_ends_of_a_command_are_ends_of_what_stands_in_the_arguments(
+    regex: str, command: str, decision: Decision
+) -> None:
+    text = f"[[rule]]\ntoolName = 'run_shell_command'\ncommandRegex = '{regex}'\npriority = 1\n"
+    assert judged(f"{text}decision = 'deny'\n", shell(command)).decision is decision
+    assert judged(f"{text}decision = 'allow'\n", shell(command)).decision is not DENY
+
+
 def test_a_pattern_that_looks_ahead_is_understood_and_one_that_may_take_for_ever_refused() -> None:
     text = "[[rule]]\ntoolName = 'read_file'\nargsPattern = '(?!x)a'\ndecision = 'deny'\npriority = 1\n"
     assert judged(text, call("read_file", Kind.READ, path="a")).decision is DENY

@@ -22,7 +22,7 @@ from dogu.runtime.notes import Notes
 from dogu.runtime.questions import Confirm
 from dogu.runtime.registry import AnyTool
 from dogu.runtime.session_folder import RECORD_NAME
-from dogu.settings import Settings, Trust, record_trust
+from dogu.settings import Settings, SettingsError, Trust, record_trust
 from dogu.settings.merging import WAITS_FOR_TRUST
 from dogu.version import __version__
 from dogu.workspace.environment import command_environment
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dogu.agent.slash import SlashCommands
     from dogu.models.model import Model
     from dogu.runtime.hooks import HookPlace, Hooks
-    from dogu.runtime.hooks.config import Hook
+    from dogu.runtime.hooks.config import Hook, HookProblem
     from dogu.runtime.tracing import Tracing
     from dogu.tools.activate_skill import Skill
     from dogu.workspace.roots import Roots
@@ -251,26 +251,33 @@ def hook_problems(settings: Settings) -> list[str]:
 
 
 def _hooks_found(options: Options, settings: Settings) -> tuple[list[Hook], list[str]]:
-    """Return the hooks that shall run, and what the user must be told of them."""
-    hooks, problems = _read_hooks(settings)
+    """Return the hooks that shall run, and what the user must be told of them.
+
+    Raises `SettingsError` for one that isn't understood and may have been meant to refuse something.
+    """
+    hooks, problems, unclear = _read_hooks(settings)
+    for guard in unclear:
+        raise SettingsError(guard.file, 0, guard.key, guard.message)
     return hooks, [*(say("Hooks: {problem}", problem=problem) for problem in problems), *_new_hooks(hooks, options)]
 
 
-def _read_hooks(settings: Settings) -> tuple[list[Hook], list[str]]:
+def _read_hooks(settings: Settings) -> tuple[list[Hook], list[str], list[HookProblem]]:
+    """Return the hooks that are on, what is wrong with others, and those of them that may be restrictions."""
     chosen = settings.extensions.hooks
     if not chosen.is_enabled or not chosen.files:
-        return [], []
+        return [], [], []
     from dogu.runtime.hooks.config import HookFile, disabled_names, read_hooks
 
     if any(file.value.get("enabled") is False for file in chosen.files):
-        return [], []
+        return [], [], []
     files = tuple(HookFile(file.origin.file, file.is_project, file.value) for file in chosen.files)
-    hooks, problems = read_hooks(files)
+    hooks, found = read_hooks(files)
+    problems = [str(problem) for problem in found]
     disabled = {*chosen.disabled, *(name for file in files for name in disabled_names(file))}
     unmatched = sorted(disabled - {name for hook in hooks for name in (hook.name, hook.command)})
     hooks = [hook for hook in hooks if hook.name not in disabled and hook.command not in disabled]
     problems += [told("{name!r} is disabled, and there is no such hook", name=name) for name in unmatched]
-    return hooks, problems
+    return hooks, problems, [problem for problem in found if problem.stops]
 
 
 def _hook_place(settings: Settings, root: str, folder: str) -> HookPlace:

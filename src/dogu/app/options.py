@@ -226,7 +226,7 @@ def _check_provider(settings: Settings) -> None:
             settings, "model.provider", say("takes one of {choices}, not {value}", choices=choices, value=shown(name))
         )
     for way in settings.model.enforced_auth:
-        if name != _PROVIDER_OF_AUTH.get(way, ""):
+        if not name or name != _PROVIDER_OF_AUTH.get(way):
             message = say(
                 "{way} is prescribed, and dogu can't log in so unless model.provider says it: {providers}",
                 way=shown(way),

@@ -149,7 +149,9 @@ def _tables(file: str) -> tuple[list[Mapping[str, Any]], list[int]]:
     except OSError as error:
         why = told("can't be read: {strerror}", strerror=error.strerror) if error.errno else error.strerror or ""
         raise SettingsError(file, 0, "", why) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise SettingsError(file, 0, "", told("is not UTF-8: save it as UTF-8")) from error
+    except tomllib.TOMLDecodeError as error:
         raise SettingsError(file, 0, "", told("is no TOML: {error}", error=error)) from error
     rules = document.pop("rule", [])
     for name in document:

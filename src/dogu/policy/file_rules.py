@@ -149,7 +149,7 @@ def read_rules(fields: Mapping[str, Any], source: str, tier: int) -> tuple[FileR
         source,
         "",
         tuple(Rule.parse(f"{SHELL_TOOL}({each})", decision, source) for each in command),
-        _compiled(f'"command":"{regex}' if regex else args, source),
+        _compiled(f'"command":"{_within_quotes(regex, decision)}' if regex else args, source),
         frozenset(read.modes()),
         read.flag("interactive"),
         read.text("denyMessage") or read.text("deny_message"),
@@ -318,6 +318,18 @@ def _plain(name: str, *, strip: bool = True) -> str:
     """Return a server's or a tool's name without what different programs make different signs of."""
     plain = re.sub(r"[^A-Za-z0-9]+", "_", name)
     return plain.strip("_") if strip else plain
+
+
+def _within_quotes(regex: str, decision: Decision) -> str:
+    """Write ends of the command as what stands there in the arguments, where the rule restricts.
+
+    Gemini CLI looks for `^` and `$` as they are within the arguments, and finds them never: so does a rule that allows.
+    """
+    if decision is Decision.ALLOW:
+        return regex
+    inner = regex.removeprefix("^")
+    is_end = inner.endswith("$") and (len(inner) - len(inner[:-1].rstrip("\\"))) % 2 == 1
+    return f'{inner[:-1]}"' if is_end else inner
 
 
 def _compiled(pattern: str, source: str) -> Pattern | None:

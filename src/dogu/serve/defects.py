@@ -47,8 +47,7 @@ def failure_of(error: BaseException) -> Failure:
     What the machine or a limit refused isn't our defect, nor that our own folder can't be used.
     """
     if words := _words_of_machine(error):
-        is_for_good = isinstance(error, OSError | ModuleNotFoundError)
-        return Failure(54 if is_for_good else 70, "machine", words, words)
+        return Failure(54, "machine", words, words)
     return Failure(70, "defect", f"{type(error).__name__}: {error}", _defect_words(error))
 
 

@@ -18,6 +18,7 @@ _TOKEN = r"""(?P<blank>[ \t\r\n]+|//[^\n]*|/\*(?s:.*?)\*/)
       |(?P<number>-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)
       |(?P<mark>[{}\[\],:])
       |(?P<word>\w+)"""
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _WORDS = {"true": True, "false": False, "null": None}
 
 
@@ -95,9 +96,10 @@ class _Parser:
             try:
                 return msgspec.json.decode(self._text)
             except (msgspec.DecodeError, UnicodeEncodeError) as error:
-                raise JsonError(
-                    self._line, told("{text} is no JSON value: {error}", text=self._text[:40], error=error)
-                ) from error
+                text = self._text[:40]
+                if _HALF.search(self._text):
+                    raise JsonError(self._line, told("{text} holds half of a character", text=text)) from error
+                raise JsonError(self._line, told("{text} is no JSON value: {error}", text=text, error=error)) from error
         raise JsonError(
             self._line, told("a value expected, found {value!r}", value=self._text or told("the end of the file"))
         )

@@ -34,7 +34,7 @@ def test_any_hooks_of_a_settings_file_are_read_or_told(value: dict[str, Any]) ->
     file = HookFile("settings.json", False, value)
     hooks, problems = read_hooks((file,))
     assert all(isinstance(found, Hook) and found.command for found in hooks)
-    assert all(problem.startswith("settings.json: hooks.") for problem in problems)
+    assert all(str(problem).startswith("settings.json: hooks.") for problem in problems)
     assert all(isinstance(name, str) for name in disabled_names(file))
 
 

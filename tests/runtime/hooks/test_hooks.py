@@ -1,6 +1,7 @@
 """Hooks: the field's protocol around calls, and that no hook widens, hangs or takes down anything."""
 
 import json
+import re
 import shlex
 import stat
 import textwrap
@@ -22,6 +23,7 @@ from dogu.runtime.calls import ToolAnswer, ToolCall
 from dogu.runtime.events import CallStarted, Noted
 from dogu.runtime.questions import Confirm, Declined, Outcome, Question, approve
 from dogu.runtime.runtime import Runtime
+from dogu.settings import SettingsError
 
 pytestmark = pytest.mark.anyio
 
@@ -356,11 +358,11 @@ async def test_the_strictest_of_several_decides(place: Place) -> None:
 
 
 BAD = [
-    ({"BeforeTool": {}}, "hooks.BeforeTool: takes a list"),
-    ({"BeforeTool": [3]}, "hooks.BeforeTool[0]: takes {"),
-    ({"BeforeTool": [{"hooks": [{"type": "prompt"}]}]}, "hooks.BeforeTool[0].hooks[0]: only hooks of type command"),
-    ({"BeforeTool": [{"hooks": [{"command": ""}]}]}, "command is missing"),
-    ({"BeforeTool": [{"hooks": [{"command": "x", "timeout": -1}]}]}, "timeout takes a number above 0"),
+    ({"AfterTool": {}}, "hooks.AfterTool: takes a list"),
+    ({"AfterTool": [3]}, "hooks.AfterTool[0]: takes {"),
+    ({"AfterTool": [{"hooks": [{"type": "prompt"}]}]}, "hooks.AfterTool[0].hooks[0]: only hooks of type command"),
+    ({"AfterTool": [{"hooks": [{"command": ""}]}]}, "command is missing"),
+    ({"AfterTool": [{"hooks": [{"command": "x", "timeout": -1}]}]}, "timeout takes a number above 0"),
     ({"BeforeTwol": []}, "no hooks run at this event"),
     ({"PreCompress": []}, "no hooks run at this event"),
 ]
@@ -372,6 +374,23 @@ async def test_a_bad_definition_is_told_and_costs_no_other(place: Place, hooks: 
     answer = await place.call("read_file", path="a.txt")
     assert any(told in note and "settings.json" in note for note in place.runtime.notes)
     assert answer.result.error is not None
+
+
+GUARDS = [
+    ({event: definitions}, told.rpartition(": ")[2])
+    for hooks, told in BAD[:5]
+    for definitions in hooks.values()
+    for event in ("BeforeTool", "UserPromptSubmit")
+]
+
+
+@pytest.mark.parametrize(("hooks", "told"), GUARDS)
+async def test_a_definition_that_may_have_been_meant_to_refuse_stops_the_start(
+    place: Place, hooks: dict[str, Any], told: str
+) -> None:
+    place.settings({**hooks, "SessionStart": []})
+    with pytest.raises(SettingsError, match=re.escape(told)):
+        await place.call("read_file", path="a.txt")
 
 
 async def test_a_hook_may_be_switched_off(place: Place) -> None:

@@ -529,7 +529,7 @@ async def test_a_link_that_leads_to_hooks_leads_there_again(place: Place) -> Non
     assert hooks.readlink() == Path("../own")
 
 
-@pytest.mark.parametrize("named", ["", ".", "nowhere", "/nowhere", "/etc/passwd"])
+@pytest.mark.parametrize("named", ["", ".", "nowhere", "/nowhere", "/etc/passwd", "/proc"])
 def test_a_temporary_folder_that_is_none_is_the_systems(named: str) -> None:
     folder = private_folder(["/a"], {"TMPDIR": named})
     assert folder.startswith(f"{os.path.realpath('/tmp')}/dogu-")

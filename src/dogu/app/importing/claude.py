@@ -27,7 +27,7 @@ from dogu.app.importing.found import (
     value_at,
 )
 from dogu.language import told
-from dogu.runtime.hooks.config import CLAUDE_TOOLS
+from dogu.runtime.hooks.config import CLAUDE_TOOLS, HookFile, read_hooks
 from dogu.settings.tools import EntryError, tool_entry
 
 _OURS = {theirs: ours for ours, theirs in CLAUDE_TOOLS.items()} | {"MultiEdit": "replace"}
@@ -90,6 +90,9 @@ def _take_settings(found: Found, settings: Mapping[str, Any], folder: str) -> No
     rest = dict(settings)
     _take_permissions(found, object_of(found, "permissions", rest.pop("permissions", None)), folder)
     for event, hooks in object_of(found, "hooks", rest.pop("hooks", None)).items():
+        if unclear := [each for each in read_hooks((HookFile("", False, {event: hooks}),))[1] if each.stops]:
+            found.left.append(Left(unclear[0].key, unclear[0].message, restricts=True))
+            continue
         found.taken.append(Taken("hook", event, f"hooks.{event}", hooks))
     if rest.get("disableAllHooks") is True:
         take_key(found, "disableAllHooks", "hooksConfig.enabled", rest.pop("disableAllHooks") is False)

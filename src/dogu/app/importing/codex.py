@@ -69,6 +69,7 @@ def read_codex(found: Found, folder: str, home: str, _root: str) -> None:
             take_key(found, f"model {value}", f"model.{name}", value)
     _take_codex_sandbox(found, settings)
     _take_choices(found, settings)
+    _leave_projects(found, settings)
     leave_rest(found, settings, _HARMLESS, "Codex")
     for file in _rule_files(os.path.join(folder, ".codex", "rules")):
         _take_rules(found, file)
@@ -77,6 +78,12 @@ def read_codex(found: Found, folder: str, home: str, _root: str) -> None:
     take_prompts(found, os.path.join(folder, ".codex", "prompts"))
     managed = [file for file in _MANAGED if folder == home and os.path.exists(file)]
     found.left.extend(Left(file, told("can't be taken over, and may restrict"), restricts=True) for file in managed)
+
+
+def _leave_projects(found: Found, settings: dict[str, Any]) -> None:
+    """Leave behind which folders are trusted: none is here before its user says so; what else is said may restrict."""
+    for folder, entry in object_of(found, "projects", settings.pop("projects", None)).items():
+        leave_rest(found, as_object(entry), ("trust_level",), "Codex", f"projects.{folder}.")
 
 
 def _take_choices(found: Found, settings: dict[str, Any]) -> None:
@@ -120,7 +127,9 @@ def _take_rules(found: Found, file: str) -> None:
     try:
         statements = ast.parse(text_in(file)).body
     except (SyntaxError, ValueError) as error:
-        found.left.append(Left(file, told("isn't understood: {error}", error=error), restricts=True))
+        place = f"{file}:{error.lineno}" if isinstance(error, SyntaxError) else file
+        why = error.msg if isinstance(error, SyntaxError) else error
+        found.left.append(Left(place, told("isn't understood: {error}", error=why), restricts=True))
         return
     for statement in statements:
         place = f"{file}:{statement.lineno}"

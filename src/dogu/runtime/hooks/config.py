@@ -34,6 +34,9 @@ class Moment(StrEnum):
     BEFORE_TOOL_SELECTION = "BeforeToolSelection"
 
 
+GUARDS = frozenset((Moment.BEFORE_TOOL, Moment.BEFORE_AGENT, Moment.BEFORE_MODEL, Moment.BEFORE_TOOL_SELECTION))
+"""When a hook may refuse what isn't done yet: one that isn't understood there may have been meant to."""
+
 MODEL_MOMENTS = frozenset((Moment.BEFORE_MODEL, Moment.AFTER_MODEL, Moment.BEFORE_TOOL_SELECTION))
 
 _CLAUDE = {
@@ -95,38 +98,55 @@ class HookFile(msgspec.Struct, frozen=True):
     value: Mapping[str, Any]
 
 
+class HookProblem(msgspec.Struct, frozen=True):
+    """What is wrong with a hook, and where; `stops` where it may be a restriction that would be dropped."""
+
+    file: str
+    key: str
+    message: str
+    stops: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.key}: {self.message}"
+
+
 def disabled_names(file: HookFile) -> list[str]:
     """Return the hooks that the file switches off where older files do: in `hooks` itself."""
     names = file.value.get("disabled")
     return [name for name in cast("list[Any]", names) if isinstance(name, str)] if isinstance(names, list) else []
 
 
-def read_hooks(files: tuple[HookFile, ...]) -> tuple[list[Hook], list[str]]:
+def read_hooks(files: tuple[HookFile, ...]) -> tuple[list[Hook], list[HookProblem]]:
     """Return the hooks of all files in their order, and what is wrong with the others."""
     hooks: list[Hook] = []
-    problems: list[str] = []
+    problems: list[HookProblem] = []
     for file in files:
         for event, definitions in file.value.items():
             if event in _NO_MOMENTS:
                 continue
             try:
                 moment = _moment(event)
-                found = list(_hooks_of(file, moment, event, definitions))
             except _BadHookError as error:
-                problems.append(f"{file.file}: hooks.{event}{error.place}: {error}")
+                problems.append(HookProblem(file.file, f"hooks.{event}", str(error)))
                 continue
-            hooks += [hook for hook in found if isinstance(hook, Hook)]
-            problems += [f"{file.file}: hooks.{event}{bad.place}: {bad}" for bad in found if not isinstance(bad, Hook)]
+            for found in _hooks_of(file, moment, event, definitions):
+                if isinstance(found, Hook):
+                    hooks.append(found)
+                else:
+                    key = f"hooks.{event}{found.place}"
+                    problems.append(HookProblem(file.file, key, str(found), stops=moment in GUARDS))
     return hooks, problems + _unclear_matchers(hooks)
 
 
-def _unclear_matchers(hooks: list[Hook]) -> list[str]:
+def _unclear_matchers(hooks: list[Hook]) -> list[HookProblem]:
     return [
-        told(
-            "{file}: hooks.{event}: the matcher {matcher} can't be understood: the hook runs for everything.",
-            file=hook.file,
-            event=hook.event,
-            matcher=repr(hook.matcher[:80]),
+        HookProblem(
+            hook.file,
+            f"hooks.{hook.event}",
+            told(
+                "the matcher {matcher} can't be understood: the hook runs for everything.",
+                matcher=repr(hook.matcher[:80]),
+            ),
         )
         for hook in hooks
         if hook.matcher not in ("", "*") and compile_pattern(hook.matcher) is None
@@ -154,7 +174,8 @@ def _moment(event: str) -> Moment:
 
 def _hooks_of(file: HookFile, moment: Moment, event: str, definitions: object) -> Iterator[Hook | _BadHookError]:
     if not isinstance(definitions, list):
-        raise _BadHookError(told("takes a list of definitions"))
+        yield _BadHookError(told("takes a list of definitions"))
+        return
     for number, definition in enumerate(cast("list[Any]", definitions)):
         place = f"[{number}]"
         group = cast("dict[str, Any]", definition) if isinstance(definition, dict) else {}

@@ -7,6 +7,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from dogu.workspace.sandbox.places import is_in
 
@@ -66,7 +67,14 @@ def private_folder(roots: Sequence[str], environment: Mapping[str, str]) -> str:
 
     It outlives a command, whose successors find what it left, and caches in it outlive a session.
     """
-    temporary = _temporary(environment)
+    *others, last = _temporaries(environment)
+    for place in others:
+        with suppress(OSError):  # its mode says that it takes files, and it doesn't, as /proc
+            return _private_in(place, roots)
+    return _private_in(last, roots)
+
+
+def _private_in(temporary: str, roots: Sequence[str]) -> str:
     name = hashlib.sha256("\0".join(roots).encode("utf-8", "surrogateescape")).hexdigest()[:16]
     try:
         shared = _own_folder(os.path.join(temporary, f"dogu-{os.getuid()}"))
@@ -75,11 +83,11 @@ def private_folder(roots: Sequence[str], environment: Mapping[str, str]) -> str:
         return os.path.realpath(tempfile.mkdtemp(prefix="dogu-", dir=temporary))
 
 
-def _temporary(environment: Mapping[str, str]) -> str:
-    """Return the folder that `TMPDIR` names, as it is meant: absolute, there and writable; else the system's."""
+def _temporaries(environment: Mapping[str, str]) -> list[str]:
+    """Return the folder that `TMPDIR` names, where it is meant: absolute, there and writable; and the system's."""
     named = environment.get("TMPDIR", "")
     is_meant = os.path.isabs(named) and os.path.isdir(named) and os.access(named, os.W_OK)
-    return os.path.realpath(named if is_meant else "/tmp")
+    return [os.path.realpath(place) for place in ((named, "/tmp") if is_meant else ("/tmp",))]
 
 
 def caches(environment: Mapping[str, str], temporary: str) -> dict[str, str]:

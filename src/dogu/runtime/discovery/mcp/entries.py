@@ -14,7 +14,7 @@ from typing import Any, cast
 import msgspec
 
 from dogu.contract.tool_names import may_mean_tool, means_tool
-from dogu.language import joined, told
+from dogu.language import joined, sentence, told
 
 _CALL_TIMEOUT_S = 600.0
 
@@ -365,12 +365,24 @@ def _entry(alias: str, row: Mapping[str, Any], where: Where) -> ServerEntry | No
     )
 
 
+_TAKES = {
+    "str": sentence("takes a text, not {value}"),
+    "bool": sentence("takes true or false, not {value}"),
+    "array": sentence('takes a list of texts, like ["a", "b"], not {value}'),
+    "object": sentence("takes an object, not {value}"),
+}
+
+
 def _converted(row: Mapping[str, Any]) -> _Raw:
     try:
         return msgspec.convert(dict(row), _Raw)
     except msgspec.ValidationError as error:
-        found = re.search(r"\$\.([A-Za-z]+)", str(error))
-        raise EntryError(found[1] if found else "", str(error).replace("`$.", "`")) from error
+        found = re.fullmatch(r"Expected `(\w+).*` - at `\$\.([A-Za-z]+)`", str(error))
+        if found is None or found[1] not in _TAKES or found[2] not in row:
+            place = re.search(r"\$\.([A-Za-z]+)", str(error))
+            raise EntryError(place[1] if place else "", str(error).replace("`$.", "`")) from error
+        why = told(_TAKES[found[1]], value=repr(row[found[2]])[:60])
+        raise EntryError(found[2], f"{found[2]}: {why}") from error
 
 
 def _check_way(raw: _Raw) -> None:
