@@ -462,14 +462,16 @@ def _cloud(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     program = words[0].text.rpartition("/")[2]
     operands = [words[at].text for at in reading.operands]
     hands_out = any(pattern("cloud_secret").search(text) for text in operands[:5])
-    look = next((at for at, text in enumerate(operands[:5]) if is_a("cloud_look", text)), None)
+    begins = 1 if program == "aws" and len(operands) > 1 else 0  # a service may be called as a look is: `aws logs`
+    look = next((at for at in range(begins, min(5, len(operands))) if is_a("cloud_look", operands[at])), None)
     before = operands[:look] if look is not None or operands[-1:] not in (["apps"], ["ps"]) else operands[:-1]
     names_things = program == "aws" and len(before) == 1
     is_look = look is not None or len(before) < len(operands)
     is_look &= names_things or all(is_a("cloud_group", f"{program} {text}") for text in before)
     # What a look of this one says may go to a file that is named behind it.
     writes = names_things and len(operands) > 2 and operands[-1] != "help"
-    writes &= operands[0:1] not in (["s3"], ["logs"], ["configure"]) and operands[1:2] != ["wait"]
+    writes &= operands[:1] != ["s3"] and operands[:2] not in (["logs", "tail"], ["configure", "get"])
+    writes &= operands[1:2] != ["wait"]
     if operands and (hands_out or not is_look or writes):
         yield Danger(1, Effect.RUNS, told("changes what is in the cloud, or runs it"))
 

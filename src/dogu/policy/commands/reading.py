@@ -40,7 +40,7 @@ _ENDS = (";", "+")
 _OTHER_PROJECTS = frozenset(("other_project",))
 _OTHER_FILES = _OTHER_PROJECTS | {"makefile", "inside", "script"}
 _GOES_OUT = frozenset(
-    "go_module url repository remote host package js_package py_package asked own_host database image".split()
+    "archive go_module url repository remote host package js_package py_package asked own_host database image".split()
 )
 """Values that other machines get to see."""
 _NAMES_A_HOST = frozenset(("url", "asked", "image", "gh_repository", "gh_word"))

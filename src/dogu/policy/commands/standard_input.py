@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dogu.language import told
 from dogu.policy.commands.dangers import program_called
 from dogu.policy.commands.values import check_value
-from dogu.policy.commands.variables import Known, found_word, prints_a_word
+from dogu.policy.commands.variables import Known, found_word, prints_a_word, unfiltered
 from dogu.workspace.shell_syntax import Command, Word
 
 
@@ -120,13 +120,9 @@ def _reads_apart(words: Sequence[Word]) -> bool:
     return is_apart
 
 
-_FILTERS = {"grep": 1, "egrep": 1, "head": 0, "tail": 0, "sort": 0, "uniq": 0}
-"""What leaves lines out, and how many operands it has where it reads no file."""
-
-
 def names_tracked_files(source: Command | None) -> bool:
     """Whether what is printed are names of files that the project keeps, some left out perhaps."""
-    source = _unfiltered(source)
+    source = unfiltered(source)
     texts = [word.value or "" for word in source.words] if source is not None else []
     listed = texts[:2] == ["git", "ls-files"] or (texts[:2] == ["git", "diff"] and "--name-only" in texts)
     return listed and all(_NAMES_ONLY.fullmatch(text) for text in texts[2:])
@@ -145,16 +141,6 @@ _REFS_ONLY = re.compile(
 
 def _names_refs(source: Command | None) -> bool:
     """Whether what is printed are names of branches or tags, which git lets none begin with a hyphen."""
-    source = _unfiltered(source)
+    source = unfiltered(source)
     texts = [word.value or "" for word in source.words] if source is not None and not source.assignments else []
     return texts[:2] in (["git", "branch"], ["git", "tag"]) and all(_REFS_ONLY.fullmatch(each) for each in texts[2:])
-
-
-def _unfiltered(source: Command | None) -> Command | None:
-    """The command whose lines come through filters that only leave some out; None where one may read a file."""
-    while source is not None and source.words and source.words[0].value in _FILTERS and not source.redirects:
-        operands = [word for word in source.words[1:] if not re.fullmatch(r"-[vEFiwxu]+|-\d+", word.text)]
-        if len(operands) != _FILTERS[source.words[0].value or ""] or any(each.prefix[:1] == "-" for each in operands):
-            return None
-        source = source.piped_from
-    return source

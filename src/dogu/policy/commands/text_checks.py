@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from posixpath import normpath
+from posixpath import basename
 
 from dogu.language import told
 from dogu.policy.commands.arithmetic import second_order_danger
@@ -62,26 +62,40 @@ def _circle_of_functions(script: Script) -> str:
     return told("the function {name} leads to one that calls itself", name=next(iter(unsettled))) if unsettled else ""
 
 
+_FETCHES = frozenset(("curl", "wget"))
+
+
 def _runs_what_it_fetched(script: Script) -> str:
     """Say which file of another machine's the text runs, which it has fetched itself; '' when none."""
-    fetched: set[str] = set()
-    for command in script.commands:
-        name = (command.words[0].value or "").rpartition("/")[2] if command.words else ""
-        if name in ("curl", "wget"):
-            fetched.update(map(normpath, _fetched_to(command)))
-            continue
-        block = program_called(name) if fetched else None
-        runs_files = block is not None and block.grammar.operands[:1] == ["script"]
-        for word in command.words[1:] if runs_files or name in SHELLS or name in ("source", ".") else ():
-            if normpath(word.text) in fetched:
+    fetched = {basename(each) for command in script.commands for each in _fetched_to(command)} - {""}
+    for command in script.commands if fetched else ():
+        texts = [word.text for word in command.words]
+        if _program(command) in ("cp", "mv", "ln", "install") and fetched & set(map(basename, texts)):
+            fetched.add(basename(texts[-1]))
+    for command in script.commands if fetched else ():
+        runs = False  # an interpreter, behind `timeout 5` perhaps
+        for word in command.words:
+            if runs and basename(word.text) in fetched:
                 return told("it runs {path}, which it has fetched", path=word.text[:40])
+            name = basename(word.value or "")
+            block = program_called(name)
+            runs |= name in SHELLS or name in ("source", ".")
+            runs |= block is not None and block.grammar.operands[:1] == ["script"]
     return ""
 
 
+def _program(command: Command) -> str:
+    return basename(command.words[0].value or "") if command.words else ""
+
+
 def _fetched_to(command: Command) -> Iterator[str]:
-    """The files that curl and wget are told to write."""
-    yield from (each.target.text for each in command.redirects if each.operator.startswith(">"))
+    """The files that curl and wget are told to write, or that tee writes of what they print."""
     texts = [word.text for word in command.words]
+    if _program(command) == "tee" and command.piped_from is not None and _program(command.piped_from) in _FETCHES:
+        yield from texts[1:]
+    if _program(command) not in _FETCHES:
+        return
+    yield from (each.target.text for each in command.redirects if each.operator.startswith(">"))
     for at, text in enumerate(texts[1:], 1):
         option = re.match(r"-[A-Za-z#0-9]*[oO](?P<short>.*)|--output(?:-document)?(?:=(?P<long>.*))?$", text, re.DOTALL)
         if option is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
+from itertools import pairwise
 
 from dogu.language import told
 from dogu.policy.commands.arithmetic import names_set
@@ -291,6 +292,28 @@ def _inner(parts: Iterable[Part]) -> Iterator[Script]:
             yield part.script
 
 
+_FILTERS = {"grep": 1, "egrep": 1, "head": 0, "tail": 0, "sort": 0, "uniq": 0}
+"""What leaves lines out, and how many operands it has where it reads no file."""
+
+
+def unfiltered(source: Command | None) -> Command | None:
+    """The command whose lines come through filters that only leave some out; None where one may read a file."""
+    while source is not None and source.words and source.words[0].value in _FILTERS and not source.redirects:
+        operands = [word for word in source.words[1:] if not re.fullmatch(r"-[vEFiwxu]+|-\d+", word.text)]
+        if len(operands) != _FILTERS[source.words[0].value or ""] or any(each.prefix[:1] == "-" for each in operands):
+            return None
+        source = source.piped_from
+    return source
+
+
+def _printer(script: Script | None) -> Command | None:
+    """The one command whose lines a script prints, some left out perhaps."""
+    commands = script.commands if script is not None else []
+    source = unfiltered(commands[-1]) if commands else None
+    is_one_pipe = all(behind.piped_from is each for each, behind in pairwise(commands))
+    return source if source is not None and source is commands[0] and is_one_pipe else None
+
+
 def prints_a_word(command: Command | None) -> bool:
     """Whether the command prints lines of one word each, none of which begins with a hyphen."""
     if command is None or command.kind is not CommandKind.SIMPLE or not command.words or command.assignments:
@@ -329,5 +352,4 @@ def _gives_no_option(part: Part, known: Known) -> bool:
         return True
     if part.kind is PartKind.VARIABLE:
         return known.is_no_option(part)
-    commands = part.script.commands if part.script is not None else []
-    return len(commands) == 1 and prints_a_word(commands[0])
+    return prints_a_word(_printer(part.script))

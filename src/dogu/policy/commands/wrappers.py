@@ -243,11 +243,22 @@ def _found(words: Sequence[Word]) -> list[Inner]:
 
 
 def _batched(words: Sequence[Word]) -> list[Inner]:
-    for at, word in enumerate(words):
-        option, equals, attached = (word.value or "").partition("=")
-        if option in _BATCHES:
-            return [[Word.literal(attached), *words[at + 1 :]] if equals else list(words[at + 1 :]) or UNKNOWN]
-    return []
+    """What fd runs: a command a name, up to a `;`, with the name where braces are or behind it."""
+    found: list[Inner] = []
+    at = 1
+    while at < len(words):
+        text = words[at].text
+        at += 1
+        if text not in _BATCHES:
+            if text.startswith("--exec") or re.match(r"-[A-Za-z0-9]*[xX]", text):  # attached, or in a cluster
+                return [UNKNOWN]
+            continue
+        end = next((place for place in range(at, len(words)) if words[place].text == ";"), len(words))
+        command = [DATA if "{" in word.text else word for word in words[at:end]]
+        has_name = any(word is DATA for word in command)
+        found.append([*command, *(() if has_name else (DATA,))] if command else UNKNOWN)
+        at = end + 1
+    return found
 
 
 _BUBBLEWRAP_TWO = frozenset(
