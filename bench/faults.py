@@ -127,7 +127,7 @@ class Faults:
         wrong = [f"torn: {path}" for path in {*now, *self._start, *self._goal} if self._is_torn(path, now)]
         if status == 0 and now != self._goal:
             wrong.append("untold")
-        if "defect" in words or "Traceback" in words or "in this very moment" in words:
+        if "defect" in words or "Traceback" in words or "changed it just now" in words:
             wrong.append(f"said: {words[-200:]}")
         if now != self._goal or status:
             self._dogu(self._phase)

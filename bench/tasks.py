@@ -86,7 +86,8 @@ server.serve_forever()
 _NAMES = ("dogu", "gemini-cli", "codex")
 _READY = {"dogu": "›", "gemini-cli": "Type your message", "codex": "for shortcuts"}
 _KEY = re.compile(r"<([A-Za-z-]+)>|(.)", re.DOTALL)
-_LONGEST_S = 8.0
+_LONGEST_S = 20.0
+_LONGEST_START_S = 90.0
 _BETWEEN_KEYS_S, _STILL_S, _LONGEST_SETTLING_S = 0.05, 0.1, 1.0
 
 
@@ -318,11 +319,11 @@ def _seconds(name: str, way: Way, peers: str) -> float | None:
     folder = Path(tempfile.mkdtemp(prefix="dogu-bench-"))
     pane = _Pane(name, peers, folder)
     try:
-        if not pane.until(f"{_READY[name]}|Trust and continue", 30):
+        if not pane.until(f"{_READY[name]}|Trust and continue", _LONGEST_START_S):
             return None
         if pane.until("Trust and continue", 0.5):
             pane.press("<Enter>")
-        pane.until(_READY[name], 30)
+        pane.until(_READY[name], _LONGEST_START_S)
         time.sleep(1)
         pane.press(way.before, waits_s=1.0)
         if way.before and not pane.until(way.ready):

@@ -110,7 +110,7 @@ printed "dogu config import gemini"
 holds "tools.exclude"
 holds "left behind: ui"
 dogu doctor >"$log" 2>&1 || true
-holds "is no folder: left out"
+holds "isn't a folder: left out"
 rm -r "$HOME/.gemini"
 
 step "dogu mcp, in a client by the protocol's own SDK"

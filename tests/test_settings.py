@@ -133,8 +133,8 @@ class TestJson:
             ("{'a': 1}", 1, "can't stand here"),
             ("{a: 1}", 1, "a key in double quotes expected"),
             ('{"a": tru}', 1, "a value expected, found 'tru'"),
-            ('{"a": "\\x"}', 1, "is no JSON value"),
-            ('{"a": 1e999}', 1, "is no JSON value"),
+            ('{"a": "\\x"}', 1, "isn't a JSON value"),
+            ('{"a": 1e999}', 1, "isn't a JSON value"),
             ('{"a":' + "[" * 60, 1, "nested deeper"),
             ('{"a"', 1, "found 'the end of the file'"),
             ('{,"a":1}', 1, "a key in double quotes expected"),
@@ -458,7 +458,7 @@ class TestRestrictions:
         place.write("home/.gemini", {"excludeTools": ["server__delete", "deploy"]})
         settings = place.load()
         assert settings.tools.exclude == ("server__delete", "deploy")
-        assert "'deploy' is no built-in tool" in told(settings)
+        assert "'deploy' isn't a built-in tool" in told(settings)
         assert "server__delete" not in told(settings)
 
     def test_an_unknown_key_is_told_with_the_nearest(self, place: Place) -> None:

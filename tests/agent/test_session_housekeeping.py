@@ -227,7 +227,7 @@ async def test_compact_sums_up_at_the_users_word(tmp_path: Path):
     turns = [look(1), "a long answer " * 500, "and more " * 500, "the sum", "fine"]
     model = ScriptedModel(turns)
     async with opened(tmp_path, model) as agent:
-        assert "No room was made" in await said(agent, "compact")
+        assert "wasn't compacted" in await said(agent, "compact")
         await agent.agent.run("look")
         await agent.agent.run("go on")
         note = await said(agent, "compact the names")

@@ -111,8 +111,8 @@ async def test_an_empty_record_is_told_also_to_who_goes_on_unverified(options: O
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        ("undo --nosuch", "/undo knows no --nosuch"),
-        ("redo 1 --nosuch", "/redo knows no --nosuch"),
+        ("undo --nosuch", "/undo doesn't know --nosuch"),
+        ("redo 1 --nosuch", "/redo doesn't know --nosuch"),
         ("model no such model", "no blanks: no such model"),
         ("diff nosuch", "/diff takes no arguments: nosuch"),
         ("agents nosuch", "takes no arguments: nosuch"),

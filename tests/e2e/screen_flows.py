@@ -271,11 +271,11 @@ FLOWS: Sequence[Flow] = (
     _flow(
         "mistakes",
         _does("/nothing\r", "/nothing"),
-        _does("/mode wild\r", "No approval mode {mode}: {modes}."),
+        _does("/mode wild\r", "There is no mode {mode}. Modes: {modes}."),
         _does("/open 99\r", "99"),
-        _does("/add-dir nowhere\r", "/add-dir takes a folder that is there."),
-        _does("/resume nothing\r", "/resume lists those there are."),
-        _does("/theme wild\r", "There is no theme {name}: {themes}."),
+        _does("/add-dir nowhere\r", "/add-dir takes an existing folder."),
+        _does("/resume nothing\r", "/resume lists the sessions."),
+        _does("/theme wild\r", "There is no theme {name}. Themes: {themes}."),
     ),
     _flow("/rename", _does("/rename 仕事1\r", "This session is now named {name}.")),
     _flow(
@@ -358,7 +358,7 @@ BEGINNINGS: Sequence[Beginning] = (
     ),
     Beginning(
         "an undo from outside names the session and asks",
-        (_does("", "Session {name}", "Take what was changed since, too?"), _does("n\r", "Nothing was done.")),
+        (_does("", "Session {name}", "Also take back what was changed since?"), _does("n\r", "Nothing was done.")),
         words=("undo",),
         prepare=_with_a_change,
         is_drawn=False,

@@ -77,7 +77,7 @@ def test_a_root_that_is_not_there_is_an_error_and_not_the_tour(program: Program,
     missing = program.root / "missing"
     done = program.run("--root", str(missing), *words)
     assert done.returncode == 52
-    assert f"--root: {missing} is no folder" in done.stderr.decode()
+    assert f"--root: {missing} isn't a folder" in done.stderr.decode()
     assert not done.stdout
 
 
@@ -152,7 +152,7 @@ def test_a_named_folder_that_is_not_there_is_left_out(program: Program) -> None:
     program.settle(json.dumps({"context": {"includeDirectories": ["../there", "nowhere", "~/no"]}}))
     done = program.run("call", "list_directory", f"path={there}")
     assert done.returncode == 0
-    assert done.stderr.count(b"is no folder: left out") == 2
+    assert done.stderr.count(b"isn't a folder: left out") == 2
 
 
 def test_what_waits_for_trust_is_told_at_every_door(program: Program) -> None:
@@ -276,7 +276,7 @@ def test_a_proxy_that_is_no_address_is_named_as_what_is_wrong(program: Program) 
     code, _, err = in_bash(program, words, HTTPS_PROXY="::::bogus", GEMINI_API_KEY="x")
     assert code != 0
     assert "HTTPS_PROXY" in err
-    assert "is no address of a server" not in err
+    assert "isn't a server's address" not in err
 
 
 def test_bytes_that_are_no_text_in_the_locale_are_told_as_that(program: Program) -> None:

@@ -61,7 +61,7 @@ def test_ctrl_c_lets_what_runs_end_and_once_more_ends_it_too(program: Program, p
             terminal.send("\x03")
             terminal.until("0 of 4 done: ")
         model.may_answer.set()
-        terminal.until("Stopped: stopped at your word. `dogu fleet resume")
+        terminal.until("Stopped: stopped by you. `dogu fleet resume")
         assert terminal.ended() == _STOPPED
         assert _ended(program) == ([] if presses == 2 else ["t0", "t1"])
         assert set(model.asked) <= {"task 0", "task 1"}

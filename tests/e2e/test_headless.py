@@ -518,8 +518,8 @@ def test_an_answer_that_never_takes_the_shape_is_an_error(program: Program):
     ("words", "said"),
     [
         (["--output-schema", "none.json"], "none.json: No such file"),
-        (["--output-schema", "{shape}"], "is no JSON schema"),
-        (["--image", "{shape}"], "is no picture"),
+        (["--output-schema", "{shape}"], "isn't a JSON schema"),
+        (["--image", "{shape}"], "isn't a picture"),
     ],
 )
 def test_what_cannot_be_taken_is_told_before_the_start(program: Program, words: list[str], said: str):

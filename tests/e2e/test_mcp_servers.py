@@ -140,7 +140,7 @@ def test_what_a_server_asked_of_nobody_is_told_after_the_call(program: Program, 
     write_settings(program.home, {"mcpServers": {"asks": late}})
     done = program.run("call", "asks__echo")
     assert (done.returncode, done.stdout) == (0, b"answered\n")
-    assert b"MCP server asks: it asked to open 'file:///etc/passwd', which is no web address: declined" in done.stderr
+    assert b"MCP server asks: it asked to open 'file:///etc/passwd', which isn't a web address: declined" in done.stderr
 
 
 def test_dogu_is_no_server_of_its_own_however_the_settings_start_it(program: Program) -> None:
@@ -325,5 +325,5 @@ def test_one_logs_in_and_out_from_the_command_line(program: Program):
             told, _ = login.communicate(timeout=30)
         assert told == b"far can be used. Tools: 1.\n"
         assert servers_of(program)["far"]["state"] == "ready"
-        assert program.run("mcp-servers", "logout", "far").stdout == b"The login is forgotten.\n"
+        assert program.run("mcp-servers", "logout", "far").stdout == b"Logged out.\n"
         assert servers_of(program)["far"]["state"] == "wants login"

@@ -26,7 +26,7 @@ def test_connecting_a_model(short_program: Program, panes: Panes, columns: int) 
             == snapshot(
                 {
                     40: """\
-No model is connected yet. Until then an
+No model is connected yet. Meanwhile an
 offline demo model answers: it can list,
 read, find, search, replace and run.
 ❯ 1. Gemini, with an API key
@@ -44,8 +44,8 @@ read, find, search, replace and run.
   offline
 """,
                     80: """\
-No model is connected yet. Until then an offline demo model answers: it can
-list, read, find, search, replace and run.
+No model is connected yet. Meanwhile an offline demo model answers: it can list,
+read, find, search, replace and run.
 ❯ 1. Gemini, with an API key
      free at aistudio.google.com/apikey; or set GEMINI_API_KEY
   2. A model on this machine  Ollama or llama.cpp
@@ -56,7 +56,7 @@ list, read, find, search, replace and run.
   offline
 """,
                     200: """\
-No model is connected yet. Until then an offline demo model answers: it can list, read, find, search, replace and run.
+No model is connected yet. Meanwhile an offline demo model answers: it can list, read, find, search, replace and run.
 ❯ 1. Gemini, with an API key  free at aistudio.google.com/apikey; or set GEMINI_API_KEY
   2. A model on this machine  Ollama or llama.cpp
   3. Stay offline  the demo model

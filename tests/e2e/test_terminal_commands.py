@@ -59,10 +59,10 @@ def test_settings_are_searched_picked_and_written(program: Program, terminals: O
         terminal.send("2")
         terminal.until("ui.notify is now bell")
         for words, problem in (
-            ("ui.theme purple", "It takes one of auto, dark, light"),
+            ("ui.theme purple", "Possible values: auto, dark, light"),
             ('ui.keys {"background": "Ctrl-C"}', "can't be the key"),
             ('ui.keys {"backgroud": "Ctrl-B"}', "no action backgroud"),
-            ('ui.statusLine ["colour"]', "It takes a list of"),
+            ('ui.statusLine ["colour"]', "Possible values, in a list"),
         ):
             terminal.say(f"/settings {words}")
             terminal.until(problem)
@@ -110,9 +110,9 @@ def test_a_session_is_left_only_for_one_that_can_be_opened(program: Program, ter
         shutil.copytree(other, broken)
         (broken / "record.jsonl").write_bytes(b"garbage\n\xff{}\n")
         terminal.say("/resume nope")
-        terminal.until("/resume lists those there are.")
+        terminal.until("/resume lists the sessions.")
         terminal.say(f"/resume {broken.name}")
-        terminal.until("--unverified goes on with it")
+        terminal.until("--unverified goes on anyway")
         assert terminal.text.count("dogu 0") == 1
         terminal.say("/fork")
         terminal.until("/resume 2")

@@ -58,20 +58,20 @@ def test_places_are_beside_the_file_and_addresses_stay(tmp_path: Path) -> None:
         ('{"id": "a", "prompt": "x", "chek": "y"}', "line 2: Object contains unknown field `chek`"),
         ('{"id": "a", "prompt": "x"', "line 2: Input data was truncated"),
         ('{"id": "../a", "prompt": "x"}', "an id is letters, digits"),
-        ('{"id": "first", "prompt": "x"}', "the id first is there twice"),
-        ('{"id": "First", "prompt": "x"}', "the id First is there twice"),
+        ('{"id": "first", "prompt": "x"}', "the id first appears twice"),
+        ('{"id": "First", "prompt": "x"}', "the id First appears twice"),
         ('{"id": "a", "prompt": " "}', "the prompt is empty"),
         ('{"id": "a", "prompt": "x", "files": {"../b": ""}}', "../b isn't a path inside"),
         ('{"id": "a", "prompt": "x", "files": {".git/config": ""}}', ".git/config isn't a path inside"),
-        ('{"id": "a", "prompt": "x", "repo": "r", "folder": "f"}', "one of them"),
+        ('{"id": "a", "prompt": "x", "repo": "r", "folder": "f"}', "give one"),
         ('{"id": "a", "prompt": "x", "files": {"./.git/config": ""}}', ".git/config isn't a path inside"),
         ('{"id": "a", "prompt": "x", "files": {"sub/.GIT/x": ""}}', "isn't a path inside"),
         ('{"id": "a", "prompt": "x", "files": {"sub/": ""}}', "isn't a path inside"),
         ('{"id": "a", "prompt": "x", "files": {"a\\u0000": ""}}', "letters that no file"),
         ('{"id": "a", "prompt": "x", "check": "a\\u0000"}', "letters that no command"),
-        ('{"id": "a", "prompt": "x", "ref": "main"}', "a ref, and no repo"),
-        ('{"id": "a", "prompt": "x", "budget": {"max_turns": 0}}', "max_turns is from 1"),
-        ('{"id": "a", "prompt": "x", "budget": {"timeout_s": -1}}', "timeout_s is from"),
+        ('{"id": "a", "prompt": "x", "ref": "main"}', "a ref, but no repo"),
+        ('{"id": "a", "prompt": "x", "budget": {"max_turns": 0}}', "max_turns must be from 1"),
+        ('{"id": "a", "prompt": "x", "budget": {"timeout_s": -1}}', "timeout_s must be from"),
         ('{"id": "a", "prompt": "x", "image": "--privileged"}', "isn't the name of an image"),
     ],
 )
@@ -129,7 +129,7 @@ def test_a_file_that_isnt_there_and_an_empty_folder_are_told(tmp_path: Path) -> 
     [
         ('id,prompt\na,"unclosed\nb,y\n', "line 2: unexpected end"),
         ("id,prompt\na,x\nb,y,z\n", "line 3: more cells"),
-        ("id,prompt,id\na,x,b\n", "line 1: a column is there twice"),
+        ("id,prompt,id\na,x,b\n", "line 1: a column appears twice"),
         ("id,prompt,chek\na,x,y\n", "line 2: Object contains unknown field `chek`"),
     ],
 )
@@ -175,7 +175,7 @@ def test_what_is_no_plain_file_is_refused_by_name_and_never_waited_for(tmp_path:
     ],
 )
 def test_numbers_that_mean_nothing_are_refused_before_anything_begins(tmp_path: Path, plan: Plan) -> None:
-    with pytest.raises(ToolError, match=r" is from .* to .*, not "):
+    with pytest.raises(ToolError, match=r" must be from .* to .*, not "):
         anyio.run(run, [Task("a", "x")], str(tmp_path / "out"), plan)
     assert not (tmp_path / "out").exists()
 

@@ -124,7 +124,7 @@ def test_a_record_written_in_one_language_is_exported_in_its_reader_s(tmp_path: 
     asked = told("Create {path}?", path="新.txt")
     why = told("no command before {word!r}", word=sentence("the end"))
     found = ToolResult("", joined(" ", [told("No files found"), "x"]))
-    refused = ToolResult.failed(ToolError(ErrorKind.REFUSED, told("it is no line of a record")))
+    refused = ToolResult.failed(ToolError(ErrorKind.REFUSED, told("it isn't a line of a record")))
     stored = session_of(
         tmp_path,
         [

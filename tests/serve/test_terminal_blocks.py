@@ -86,6 +86,12 @@ def test_an_entity_is_no_way_to_hide_text_or_to_command_the_terminal(entity: str
     assert not set(drawn) & set("\u202e\u200b\x1b\x9b")
 
 
+def test_an_address_that_is_its_own_text_is_shown_once():
+    text = "<https://a.example/x> [https://b.example](https://b.example) [c](https://c.example) **<https://d.example>**"
+    drawn = " ".join(markdown_lines(text, 200, PLAIN))
+    assert drawn == "https://a.example/x https://b.example c (https://c.example) https://d.example"
+
+
 @pytest.mark.parametrize("columns", [20, 40, 80, 200])
 @pytest.mark.parametrize("style", [PLAIN, COLORED])
 def test_no_line_is_wider_than_the_terminal(columns: int, style: Style):

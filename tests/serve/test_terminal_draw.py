@@ -121,6 +121,18 @@ def test_what_was_tried_again_is_one_line_and_a_repeated_beginning_is_printed_on
     assert "Tried again: 3" in text
 
 
+def test_what_failed_for_good_is_told_once_with_how_often_it_was_tried():
+    for told, lines in (
+        ("Overloaded. Tried 2 times.", ["Overloaded. Tried 2 times."]),
+        ("Refused.", ["Overloaded. Tried again: 1", "Refused."]),
+    ):
+        printed: list[str] = []
+        show = Show(PLAIN, lambda: 80, printed.append, draws=True)
+        show.event(Retrying("Overloaded.", 1.0, 1, 1))
+        show.event(Noted(told))
+        assert printed == lines
+
+
 def test_a_note_is_told_once_and_a_thought_is_one_line():
     cut = "The answer was cut."
     assert shown(TextDelta("x"), Finished(FinishReason.LENGTH, b"{}", (), cut), Noted(cut)).count(cut) == 1

@@ -35,8 +35,7 @@ def test_a_long_paste_stands_as_a_mark_and_is_sent_in_full():
     mark = draft.paste(pasted)
     assert mark == "[Pasted text #1: 120 lines]"
     assert draft.message(f"look: {mark} please").text == f"look: {pasted} please"
-    assert draft.mark_before(f"look: {mark}") == len(mark)
-    assert draft.mark_before("look: [Pasted text #9: 1 lines]") == 0
+    assert draft.paste("x" * 2_000) == "[Pasted text #2: 2000 characters]"
 
 
 def test_a_short_paste_is_text_without_what_a_terminal_would_obey():
@@ -264,6 +263,30 @@ def test_keys_erase_and_pass_what_is_seen_as_one_character(cluster: str):
     assert typed(text + HOME + RIGHT + DELETE) == f"a|{cluster}"
     assert typed(text + HOME + RIGHT + "\x04") == f"a|{cluster}"
     assert typed(text + BACKSPACE * 5 + LEFT + RIGHT) == "|"
+
+
+PASTE, MARK = f"\x1b[200~{'x' * 2_000}\x1b[201~", "[Pasted text #1: 2000 characters]"
+WORD_BEFORE, WORD_AFTER, LINE_AFTER = "\x17", "\x1bd", "\x0b"
+
+
+@pytest.mark.parametrize(
+    ("keys", "left"),
+    [
+        (LEFT + "y", f"ay|{MARK}"),
+        (LEFT + RIGHT + "y", f"a{MARK}y|"),
+        (LEFT * 3 + RIGHT * 2 + "y", f"a{MARK}y|"),
+        (BACKSPACE, "a|"),
+        (HOME + RIGHT + DELETE, "a|"),
+        (HOME + RIGHT + "\x04", "a|"),
+        ("b" + WORD_BEFORE, "a|"),
+        (HOME + RIGHT + WORD_AFTER, "a|"),
+        ("b" + LEFT + LINE_AFTER, f"a{MARK}|"),
+        (f"b\n{BACKSPACE}", f"a{MARK}b|"),
+        (BACKSPACE + "\x1f", f"a{MARK}|"),
+    ],
+)
+def test_a_mark_is_passed_and_erased_as_a_whole(keys: str, left: str):
+    assert typed("a" + PASTE + keys) == left
 
 
 def test_ctrl_space_and_ctrl_q_take_no_key_that_follows():

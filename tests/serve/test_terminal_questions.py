@@ -199,7 +199,7 @@ async def test_what_deletes_and_sends_nothing_looks_like_nothing_of_the_kind(wor
         ("docker compose down -v", "Deletes containers, images or volumes"),
         ("terraform -chdir=x destroy", "Changes infrastructure"),
         ("gh release delete v1", "Deletes v1"),
-        ("git worktree remove --force x", "Deletes from the repository what is kept to go back to"),
+        ("git worktree remove --force x", "Deletes what the repository keeps to go back to"),
         ("python3 -c \"import shutil; shutil.rmtree('src')\"", "Deletes files"),
         ("git commit --amend --no-edit", "Rewrites the last commit"),
         ("kill -9 -1", "Ends all of your processes"),
@@ -359,6 +359,15 @@ async def test_a_long_line_of_a_command_is_folded_in_its_middle():
     await TerminalConfirm(screen)(question("echo " + "x" * 10_000 + "; rm -rf /"))
     assert "characters left out" in screen.printed[0]
     assert "; rm -rf /" in screen.printed[0]
+    assert "o" in screen.offered
+
+
+@pytest.mark.parametrize("text", ["x" * 3_000, "字" * 1_500, "x" * 900 + "\n" + "y" * 900])
+async def test_however_long_the_lines_of_a_command_are_its_title_stays_in_sight(text: str):
+    screen = ScriptedScreen("n")
+    await TerminalConfirm(screen)(question(f"echo '{text}'"))
+    rows = sum(1 + max(0, width_of(line) - 1) // screen.columns for line in screen.printed[0].split("\n"))
+    assert rows + len(screen.menus[0].choices) < screen.rows - 3
     assert "o" in screen.offered
 
 

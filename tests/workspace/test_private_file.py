@@ -39,18 +39,18 @@ def test_nothing_but_a_regular_file_is_ever_replaced_or_waited_for(tmp_path: Pat
     if is_linked:
         path = tmp_path / "link"
         path.symlink_to("fifo")
-    with pytest.raises(OSError, match="no regular file"):
+    with pytest.raises(OSError, match="a regular file"):
         write_private_file(str(path), b"data")
-    with pytest.raises(OSError, match="no regular file"), changing_json(str(path), dict[str, str]) as table:
+    with pytest.raises(OSError, match="a regular file"), changing_json(str(path), dict[str, str]) as table:
         table["a"] = "b"
-    with pytest.raises(OSError, match="no regular file"):
+    with pytest.raises(OSError, match="a regular file"):
         read_private_file(str(tmp_path / "fifo"))
     assert (tmp_path / "fifo").is_fifo()
 
 
 def test_what_can_t_be_read_is_not_written_over(tmp_path: Path):
     (tmp_path / "a").write_bytes(b'{"kept": "by hand",}')
-    with pytest.raises(OSError, match="put it right"), changing_json(str(tmp_path / "a"), dict[str, str]) as table:
+    with pytest.raises(OSError, match="fix or remove it"), changing_json(str(tmp_path / "a"), dict[str, str]) as table:
         table["a"] = "b"
     assert (tmp_path / "a").read_bytes() == b'{"kept": "by hand",}'
 

@@ -210,11 +210,11 @@ class Compacted(msgspec.Struct, frozen=True):
     def note(self) -> str:
         """What was done, for the user."""
         if self.problem:
-            return say("No room was made in the conversation: {reason}", reason=self.problem)
+            return say("The conversation wasn't compacted: {reason}", reason=self.problem)
         if self.summarised:
             return say(
-                "To make room, {older} older messages became a summary; the newest {kept} are as they were, and so is "
-                "the session's record. About {before} tokens became {after}.",
+                "To make room, {older} older messages became a summary; the newest {kept} and the session's "
+                "record are unchanged. About {before} tokens became {after}.",
                 older=self.summarised,
                 kept=self.kept,
                 before=f"{self.before_tokens:,}",

@@ -82,13 +82,13 @@ async def _check_commands(shell: str) -> Check:
         return Check("commands", Health.GOOD, found)
     if IS_LINUX:
         return Check("commands", Health.GOOD, say("one ran; all that a command starts ends with it"))
-    found = say("one ran; what it starts is found by ps, but for what clears its environment and leaves its session")
+    found = say("one ran; what it starts is found by ps, except what clears its environment and leaves its session")
     return Check("commands", Health.POOR, found, say("That is all this system offers; docs/platforms.md says more."))
 
 
 def broken_settings(error: SettingsError) -> Check:
     """Return the check for settings that can't be read at all."""
-    advice = say("Correct that line, or move the file away; `dogu config` then shows the settings in force.")
+    advice = say("Fix that line, or move the file away; `dogu config` then shows the settings in force.")
     return Check("settings", Health.BAD, str(error), advice)
 
 
@@ -102,7 +102,7 @@ def _check_model(settings: ModelSettings) -> Check:
         advice = say("Start `dogu` and type /connect, or set {variable}.", variable=provider.key_names[0])
         return Check("model", Health.BAD, say("{name}: no key", name=name), advice)
     if not name:
-        found = say("{provider}, and no name", provider=provider.name)
+        found = say("{provider}, but no model is named", provider=provider.name)
         return Check("model", Health.BAD, found, say("Set model.name, or choose one with /model."))
     return Check("model", Health.GOOD, f"{provider.name}: {name}")
 
@@ -116,7 +116,7 @@ async def _check_key(settings: ModelSettings, *, is_reached: bool) -> Check:
         return Check("key", Health.BAD, say("the keyring no longer has it"), say("Start `dogu` and type /connect."))
     check = await check_key(key, providers.GEMINI.address(settings.base_url, os.environ))
     if check.works:
-        return Check("key", Health.GOOD, say("from {place}; Gemini takes it", place=place))
+        return Check("key", Health.GOOD, say("from {place}; Gemini accepts it", place=place))
     found = say("from {place}: {reason}", place=place, reason=check.reason)
     if check.works is None:
         return Check("key", Health.POOR, found, say("Try again later."))
@@ -149,7 +149,7 @@ def _check_layers(options: Options, settings: Settings) -> Check:
     from dogu.workspace.launcher.notices import can_tell
     from dogu.workspace.layer.make import why_none
 
-    advice = say("Without layers, undo leaves what may be somebody else's doing, unless it is told --unsure.")
+    advice = say("Without layers, undo leaves what somebody else may have changed, unless you say --unsure.")
     try:
         sandbox = open_sandbox(settings)
         is_told = can_tell() and (sandbox is not None or os.geteuid() == 0)
@@ -168,7 +168,7 @@ def _check_layers(options: Options, settings: Settings) -> Check:
         return Check("layers", Health.POOR, instead, advice)
     if holds_renames() or can_tell():
         return Check("layers", Health.GOOD, say("held"))
-    return Check("layers", Health.GOOD, say("held, but for commands that rename a folder that was there before"))
+    return Check("layers", Health.GOOD, say("they hold, except for commands that rename an existing folder"))
 
 
 def _check_sandbox(settings: Settings) -> Check:
@@ -192,7 +192,7 @@ def _check_sandbox(settings: Settings) -> Check:
 
 def _better_sandbox() -> str:
     if shutil.which("bwrap"):
-        return say("bubblewrap is installed, and this machine or container doesn't let it make namespaces.")
+        return say("bubblewrap is installed, but this machine or container doesn't let it make namespaces.")
     return say("Install bubblewrap for the strongest one.")
 
 
@@ -207,7 +207,7 @@ def _check_start(options: Options, settings: Settings) -> list[Check]:
     try:
         count = check_rules(options, settings)
     except SettingsError as error:
-        advice = say("Nothing starts before it is put right: nobody can know what it restricts.")
+        advice = say("dogu doesn't start before it is fixed: what it restricts can't be known.")
         checks.append(Check("rules", Health.BAD, say(str(error)), advice))
     else:
         if count:

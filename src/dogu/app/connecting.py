@@ -108,8 +108,8 @@ class SessionConnections:
         name = model or (self._settings.name if owner is not None and owner.name == provider else "")
         self._take(msgspec.structs.replace(self._settings, provider=provider, base_url="", api_key=key, name=name))
         where = await to_thread.run_sync(keep_key, state_folder, provider, key)
-        kept = say("The key is kept in the system's keyring.") if where == "keyring" else ""
-        kept = kept or say("The key is kept in {path}, which only you can read.", path=where)
+        kept = say("The key is saved in the system's keyring.") if where == "keyring" else ""
+        kept = kept or say("The key is saved in {path}, which only you can read.", path=where)
         saved = await self._remembered({"provider": provider, "baseUrl": "", "name": name})
         return f"{kept}\n{saved}"
 
@@ -135,7 +135,7 @@ class SessionConnections:
             await to_thread.run_sync(_write_model, path, values)
         except (OSError, EditError, JsonError) as error:
             return say(
-                "Model: {name}. It could not be kept in {path}: {error}.", name=self.present(), path=path, error=error
+                "Model: {name}. It couldn't be saved in {path}: {error}.", name=self.present(), path=path, error=error
             )
         return say("Model: {name}. Saved in {path}.", name=self.present(), path=path)
 

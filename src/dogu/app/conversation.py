@@ -116,11 +116,11 @@ async def _resumed(base: Foundation, model: Model) -> _Resumed:
     if before and before != now:
         notes.append(say("This session used {before} so far; now it uses {now}.", before=before, now=now))
     if restored.elicitation is not None:
-        notes.append(say("This was asked and not answered: {question}", question=restored.elicitation.note))
+        notes.append(say("Asked, but not answered: {question}", question=restored.elicitation.note))
     if restored.state.jobs:
         jobs = "; ".join(restored.state.jobs)
         history.add_prompt(f"[The program was ended and started again. Commands in the background have ended: {jobs}]")
-        notes.append(say("Commands in the background have ended: {jobs}", jobs=jobs))
+        notes.append(say("Background commands have ended: {jobs}", jobs=jobs))
     return _Resumed(history, restored.usage, tuple(notes))
 
 

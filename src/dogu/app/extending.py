@@ -75,7 +75,7 @@ def unmatched_skills(options: Options, settings: Settings) -> list[str]:
     skills = skills_of(options, settings)
     names = skills.unmatched() if skills is not None else sorted(settings.extensions.skills.disabled)
     source = f"skills.disabled ({settings.origins['skills.disabled']})"
-    return [told("The entry {entry!r} of {source} names no skill.", entry=name, source=source) for name in names]
+    return [told("The entry {entry!r} of {source} matches no skill.", entry=name, source=source) for name in names]
 
 
 def skill_tools(options: Options, settings: Settings, roots: Roots, policy: Policy) -> list[AnyTool]:

@@ -245,7 +245,7 @@ def _unread_rules(roots: Roots) -> Iterator[str]:
     hiding = [*roots.ignore_files, *(os.path.join(root, ".geminiignore") for root in roots.all)]
     for file in hiding:
         if os.path.lexists(file) and not os.access(file, os.R_OK):
-            message = told("can't be read, and says what models may not see")
+            message = told("can't be read, and it says what models may not see")
             raise SettingsError(file, 0, "", message)
     for file in (os.path.join(root, ".gitignore") for root in roots.all):
         if os.path.lexists(file) and not os.access(file, os.R_OK):

@@ -176,11 +176,11 @@ def _advice(server: McpServer) -> str:
     if server.wants_login:
         return say("Log in: dogu mcp-servers login {alias}", alias=entry.alias)
     if "there is no such program" in problem:
-        return say("Install {program}, or write its whole path as the entry's command.", program=entry.command)
+        return say("Install {program}, or write its full path as the entry's command.", program=entry.command)
     if "did not answer" in problem:
-        return say("Is it an MCP server? Started by hand, it must wait for messages and print nothing but messages.")
+        return say("Is it an MCP server? Run by hand, it should wait for messages and print nothing else.")
     if entry.command:
-        return say("Start it by hand in the folder of its entry, with the entry's variables, and see what it says.")
+        return say("Run it by hand, in its entry's folder and with its variables, to see what it says.")
     return say("Is it running, and is the address right? Many servers answer at a path such as /mcp or /sse.")
 
 

@@ -104,7 +104,7 @@ def _kept_out(settings: Settings) -> tuple[dict[str, str], list[str]]:
         for alias, keys in out.items()
     }
     problems = [
-        told("The entry {entry!r} of {source} names no MCP server.", entry=entry, source=source(key))
+        told("The entry {entry!r} of {source} matches no MCP server.", entry=entry, source=source(key))
         for key, entry in unmatched
     ]
     return whys, problems

@@ -124,6 +124,6 @@ async def check_key(key: str, base_url: str) -> KeyCheck:
 def check_of(listed: ModelList) -> KeyCheck:
     """Return what a list of models that was asked for with a key says of it."""
     if listed.names:
-        return KeyCheck(works=None if listed.is_open else True, reason=say("It lists its models to anybody."))
+        return KeyCheck(works=None if listed.is_open else True, reason=say("It lists its models to anyone."))
     is_refused = listed.problem in ("HTTP 401", "HTTP 403")
     return KeyCheck(False if is_refused else None, listed.problem or say("It lists no models."))

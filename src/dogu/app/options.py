@@ -184,7 +184,7 @@ def check_root(options: Options) -> None:
         message = say("the current folder is gone; name another one with --root")
         raise SettingsError(say("command line"), 0, "", message) from error
     if not os.path.isdir(folder):
-        raise SettingsError(say("command line"), 0, "--root", say("{folder} is no folder", folder=folder))
+        raise SettingsError(say("command line"), 0, "--root", say("{folder} isn't a folder", folder=folder))
 
 
 def _with_folders(settings: Settings, root: str) -> Settings:
@@ -195,7 +195,7 @@ def _with_folders(settings: Settings, root: str) -> Settings:
     places = {folder: os.path.join(root, os.path.expanduser(folder)) for folder in named}
     origin = settings.origins.get("context.includeDirectories", Origin(say("command line")))
     missing = [
-        SettingsWarning(origin, "context.includeDirectories", told("{folder} is no folder: left out", folder=folder))
+        SettingsWarning(origin, "context.includeDirectories", told("{folder} isn't a folder: left out", folder=folder))
         for folder, place in places.items()
         if not os.path.isdir(place)
     ]
@@ -228,7 +228,7 @@ def _check_provider(settings: Settings) -> None:
     for way in settings.model.enforced_auth:
         if not name or name != _PROVIDER_OF_AUTH.get(way):
             message = say(
-                "{way} is prescribed, and dogu can't log in so unless model.provider says it: {providers}",
+                "{way} is required, and dogu can't log in that way unless model.provider says so: {providers}",
                 way=shown(way),
                 providers=", ".join(f"{way}: {provider}" for way, provider in _PROVIDER_OF_AUTH.items()),
             )

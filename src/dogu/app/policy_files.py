@@ -135,7 +135,7 @@ def _check_names(rule: FileRule, origin: Origin, number: int) -> None:
     for name in () if rule.server else rule.tools:
         hint = None if "*" in name or name.startswith("mcp_") else unknown_tool_hint(name)
         if hint:
-            problem = told("{entry!r} is no tool: did you mean {hint!r}?", entry=name, hint=hint)
+            problem = told("{entry!r} isn't a tool: did you mean {hint!r}?", entry=name, hint=hint)
             raise SettingsError(origin.file, origin.line, f"rule {number}", problem)
 
 
@@ -152,7 +152,7 @@ def _tables(file: str) -> tuple[list[Mapping[str, Any]], list[int]]:
     except UnicodeDecodeError as error:
         raise SettingsError(file, 0, "", told("is not UTF-8: save it as UTF-8")) from error
     except tomllib.TOMLDecodeError as error:
-        raise SettingsError(file, 0, "", told("is no TOML: {error}", error=error)) from error
+        raise SettingsError(file, 0, "", told("isn't valid TOML: {error}", error=error)) from error
     rules = document.pop("rule", [])
     for name in document:
         raise SettingsError(file, 0, name, told("{name} isn't understood, and may restrict", name=name))

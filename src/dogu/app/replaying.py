@@ -321,7 +321,7 @@ async def _again(executor: Executor, finished: CallFinished, replay: Replay) -> 
     if call.name not in _AGAIN or call.args is None:
         return Replayed(call, before, why=say("this tool isn't run again"))
     if call.name == _SHELL and _SHELL not in executor.registry:
-        return Replayed(call, before, why=say("no sandbox of this machine keeps commands in the copy"))
+        return Replayed(call, before, why=say("no sandbox on this machine confines commands to the copy"))
     args = moved(call.args, replay)
     answer = await executor.run(ToolCall(call.call_id, call.name, cast("dict[str, Any]", args)))
     text = replay.back(text_of(answer.result.llm_content))

@@ -101,7 +101,7 @@ def find_recorded(options: Options, session_id: str) -> StoredSession:
     recorded = (each for each in stored_sessions(options.state_folder, options.real_root) if each.has_record)
     last = next(recorded, None)
     if last is None:
-        message = told("No conversation in {root} was recorded yet.", root=options.real_root)
+        message = told("No conversation in {root} has been recorded yet.", root=options.real_root)
         raise ToolError(ErrorKind.NOT_FOUND, message)
     return last
 
@@ -168,7 +168,7 @@ def check_record(stored: StoredSession, *, is_unverified: bool) -> None:
         return  # told where it is read
     if problems:
         message = told(
-            "The record of session {id} isn't as it was written ({problems}). --unverified goes on all the same.",
+            "The record of session {id} was damaged or changed ({problems}). --unverified goes on anyway.",
             id=stored.session_id,
             problems=joined("; ", problems),
         )

@@ -111,7 +111,7 @@ class SettingsCommand:
             if each.name not in SECRET_KEYS
         ]
         if key is not None and (choices := _choices(key)):
-            lines.append(say("It takes one of {choices}.", choices=", ".join(map(_shown, choices))))
+            lines.append(say("Possible values: {choices}.", choices=", ".join(map(_shown, choices))))
         return Said("\n".join(lines) or say("Nothing is set."), draft=f"/settings {key.name} " if key else "")
 
     def _change(self, key: Key, text: str) -> Said:
@@ -163,7 +163,7 @@ def _problem(key: Key, value: Any) -> str:
     """Say what is wrong with a value that a file may hold, and that would have no effect; '' when nothing is."""
     choices = _choices(key)
     if choices and value not in choices and not (isinstance(value, str) and value.casefold() in choices):
-        return say("It takes one of {choices}.", choices=", ".join(map(_shown, choices)))
+        return say("Possible values: {choices}.", choices=", ".join(map(_shown, choices)))
     if key.name == "ui.keys":
         return next(iter(keys_problems(takes.json_object(value))), "")
     return status_problem(value) if key.name == "ui.statusLine" else ""

@@ -39,13 +39,13 @@ def about() -> dict[str, str]:
         "replay": say("Run a session's calls again in a copy of the workspace, and say what differs."),
         "fleet": say("Run one agent over many tasks, each in a world of its own; resume, retry, export, compare."),
         "mcp": say("Serve the tools to another agent over the Model Context Protocol: standard streams, or HTTP."),
-        "acp": say("Be the agent of an editor, over the Agent Client Protocol."),
-        "mcp-servers": say("See, add, remove, try and log in to MCP servers, whose tools stand beside dogu's own."),
+        "acp": say("Work as an editor's agent, over the Agent Client Protocol."),
+        "mcp-servers": say("List, add, remove, test and log in to MCP servers, whose tools join dogu's own."),
         "config": say(
             "Show the settings in force and where they come from; trust this folder's own settings, or don't."
         ),
-        "doctor": say("Check what dogu needs, and say what to do about what is missing."),
-        "completion": say("Print what bash, zsh or fish needs to complete dogu's words."),
+        "doctor": say("Check what dogu needs, and say how to get what is missing."),
+        "completion": say("Print the completion script for bash, zsh or fish."),
         "man": say("Print the manual page."),
         "tour": say("See dogu list, read, search, edit and run in a temporary copy of a sample project."),
     }

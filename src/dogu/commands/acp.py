@@ -18,7 +18,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--client-terminal",
         action="store_true",
-        help=say("run commands in the editor's own terminals, where no sandbox of dogu's reaches"),
+        help=say("run commands in the editor's own terminals, which dogu's sandbox doesn't reach"),
     )
 
 

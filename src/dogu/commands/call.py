@@ -26,7 +26,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("arguments", nargs="*", help=say("one JSON object, or key=value ..."))
     parser.add_argument("--json", action="store_true", help=say("print {llmContent, returnDisplay, error}"))
     parser.add_argument(
-        "--preview", action="store_true", help=say("a command: show what it would change, and keep nothing of it")
+        "--preview", action="store_true", help=say("for a command: show what it would change, and keep none of it")
     )
     parser.add_argument(
         "--jsonl", action="store_true", help=say("read {id?, tool, args} lines, answer each with one line")

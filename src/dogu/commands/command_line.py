@@ -190,7 +190,7 @@ def _overview() -> str:
         say('dogu -p "question"'): say("answer one prompt and exit (piped input is added to it)"),
         **{f"dogu {name}": text for name, text in about().items()},
     }
-    title = say("An agent that reads, searches, edits and runs, in this folder, with nothing lost.")
+    title = say("A coding agent that reads, searches, edits and runs in this folder, and loses nothing.")
     return "\n".join([title, "", *(f"  {padded(usage, 20)} {text}" for usage, text in rows.items())])
 
 
@@ -201,48 +201,46 @@ def _common(parser: ArgumentParser) -> None:
         "--include-directories", metavar="DIR", action="append", help=say("one more root; may be repeated")
     )
     group.add_argument("--settings", metavar="FILE", help=say("one more settings file, above the others"))
-    group.add_argument("--approval-mode", choices=["default", "auto_edit", "plan", "yolo"], help=say("what asks first"))
+    group.add_argument(
+        "--approval-mode", choices=["default", "auto_edit", "plan", "yolo"], help=say("which actions ask first")
+    )
     group.add_argument(
         "--commands",
         choices=["keep", "ask", "discard"],
-        help=say("what becomes of what a command changed: kept, kept if you say so when you have seen it, or never"),
+        help=say("whether what a command changed is kept: always, when you have seen it and say yes, or never"),
     )
     group.add_argument("--model", metavar="NAME", help=say("the model, a profile of the settings, or `offline`"))
     group.add_argument("--effort", choices=["none", "low", "medium", "high"], help=say("how much the model thinks"))
-    group.add_argument(
-        "--system-prompt", metavar="TEXT", help=say("what the model is told first, instead of our words")
-    )
-    group.add_argument("--append-system-prompt", metavar="TEXT", help=say("what the model is told besides"))
-    group.add_argument(
-        "--max-turns", metavar="N", type=int, help=say("requests to the model that each prompt may lead to")
-    )
+    group.add_argument("--system-prompt", metavar="TEXT", help=say("the system prompt, in place of dogu's own"))
+    group.add_argument("--append-system-prompt", metavar="TEXT", help=say("a text added to the system prompt"))
+    group.add_argument("--max-turns", metavar="N", type=int, help=say("the most requests to the model for one prompt"))
     group.add_argument(
         "--max-cost",
         metavar="USD",
         type=float,
-        help=say("US dollars that the session may cost in all, also when it is resumed"),
+        help=say("the most that the session may cost in US dollars, resumed or not"),
     )
     group.add_argument(
         "--retry-for",
         metavar="TIME",
         type=seconds,
-        help=say("how long a request that meets a rate limit, an overload or a broken line is sent again (10m)"),
+        help=say("how long to retry after rate limits, overloads and broken connections (10m)"),
     )
     group.add_argument(
         "--allowed-tools",
         metavar="LIST",
         action="append",
-        help=say("what needs no question: 'write_file, run_shell_command(git log)'; may be repeated"),
+        help=say("what runs without asking: 'write_file, run_shell_command(git log)'; may be repeated"),
     )
     group.add_argument(
         "--container",
         action="store_true",
-        help=say("this machine is thrown away: no sandbox, the whole of it is a root, nothing asks (yolo)"),
+        help=say("for a machine that is thrown away: no sandbox, all of it is a root, nothing asks (yolo)"),
     )
     group.add_argument(
         "--keep-jobs",
         action=BooleanOptionalAction,
         default=None,
-        help=say("background jobs live on after the session, or don't (dogu jobs lists and stops them)"),
+        help=say("keep background jobs after the session, or end them (dogu jobs lists and stops them)"),
     )
     group.add_argument("--lang", choices=[*LANGUAGES, PSEUDO], metavar="LANG", help=say("en, ja, ko, zh-CN or zh-TW"))

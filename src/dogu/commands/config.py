@@ -52,9 +52,7 @@ def _show(options: Options) -> int:
     told += [
         say("{key} is set in {origin}", key=key, origin=origin) for key, origin in sorted(settings.origins.items())
     ]
-    told += [
-        say("{key} isn't shown: secrets may stand in it", key=key) for key in SECRET_KEYS if settings.values.get(key)
-    ]
+    told += [say("{key} isn't shown: it may hold secrets", key=key) for key in SECRET_KEYS if settings.values.get(key)]
     told += [str(warning) for warning in settings.warnings]
     for line in told:
         print(visible_line(f"// {line}"))

@@ -48,7 +48,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help=say("run: the tasks; else the fleet's folder"))
     parser.add_argument("--out", metavar="DIR", help=say("run: the fleet's folder, new or empty"))
     parser.add_argument("--jobs", metavar="N", type=int, help=say("tasks at once (default: 8)"))
-    parser.add_argument("--workers", metavar="N", type=int, help=say("processes (default: one a processor)"))
+    parser.add_argument("--workers", metavar="N", type=int, help=say("processes (default: one per processor)"))
     parser.add_argument("--engine", choices=["local", "ray"], default="local", help=say("where tasks are run"))
     parser.add_argument("--address", metavar="ADDRESS", default="auto", help=say("ray: the cluster's address"))
     for name, what in (
@@ -65,8 +65,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--max-failures", metavar="N", type=int, help=say("stop when so many tasks have failed (1: at the first)")
     )
-    parser.add_argument("--rpm", metavar="N", type=float, help=say("requests a minute, of all tasks together"))
-    parser.add_argument("--tpm", metavar="N", type=float, help=say("tokens a minute, of all tasks together"))
+    parser.add_argument("--rpm", metavar="N", type=float, help=say("requests per minute, for all tasks together"))
+    parser.add_argument("--tpm", metavar="N", type=float, help=say("tokens per minute, for all tasks together"))
     parser.add_argument("--keep-worlds", action="store_true", help=say("leave the tasks' folders there"))
     parser.add_argument("--format", choices=FORMATS, default="jsonl", help=say("export: as what"))
     parser.add_argument("--output", metavar="FILE", help=say("export, report: to this file"))
@@ -296,7 +296,7 @@ def _retry(options: Options, space: Namespace) -> int:
 def _export(options: Options, space: Namespace) -> int:
     with _opened(space) as fleet:
         if space.format in FOLDERS and not space.output:
-            raise _usage(told("It is a file a task: name a folder for them with --output."))
+            raise _usage(told("Each task makes a file: name a folder for them with --output."))
         if not space.output:
             export(fleet, space.format, sys.stdout.buffer.write)
             sys.stdout.buffer.flush()
@@ -360,10 +360,10 @@ def _print_comparison(found: Comparison, names: list[str]) -> None:
 
     line(say("passed"), found.success, ".1%")
     if found.cost_usd is not None:
-        line(say("US dollars a task"), found.cost_usd, ".4f")
-    line(say("requests a task"), found.requests, ".2f")
-    line(say("failed calls a task"), found.failed_calls, ".2f")
-    line(say("seconds a task"), found.wall_s, ".1f")
+        line(say("US dollars per task"), found.cost_usd, ".4f")
+    line(say("requests per task"), found.requests, ".2f")
+    line(say("failed calls per task"), found.failed_calls, ".2f")
+    line(say("seconds per task"), found.wall_s, ".1f")
     for title, ids in ((say("only A passes"), found.only_a), (say("only B passes"), found.only_b)):
         if ids:
             print(f"{title}: {', '.join(ids)}")

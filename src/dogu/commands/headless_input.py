@@ -125,7 +125,7 @@ async def pictures_of(paths: Iterable[str]) -> tuple[Blob, ...]:
         data = await _read(path, _LARGEST_PICTURE_BYTES)
         media_type = sniff(data[:HEAD_BYTES], os.path.basename(path))
         if media_type is None or not media_type.startswith(("image/", "application/pdf")):
-            raise InputError(say("{path} is no picture.", path=path))
+            raise InputError(say("{path} isn't a picture.", path=path))
         pictures.append(Blob(media_type, data))
     return tuple(pictures)
 
@@ -143,9 +143,9 @@ async def shape_of(path: str | None) -> FinalAnswer | None:
         jsonschema_rs.validator_for(schema)
     except (ValueError, jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError) as error:
         why = " ".join(str(error).split())[:300]
-        raise InputError(say("{path} is no JSON schema: {reason}", path=path, reason=why)) from error
+        raise InputError(say("{path} isn't a JSON schema: {reason}", path=path, reason=why)) from error
     if not isinstance(schema, dict):
-        raise InputError(say("{path} is no JSON schema: {reason}", path=path, reason=say("an object is wanted")))
+        raise InputError(say("{path} isn't a JSON schema: {reason}", path=path, reason=say("it must be an object")))
     return FinalAnswer(cast("dict[str, Any]", schema))
 
 
@@ -196,7 +196,7 @@ def _prompt_of(line: bytes) -> Content:
             raise InputError(say("A line takes {example}.", example=_LINE_EXAMPLE))
         return said.content if isinstance(said.content, str) else [_part_of(part) for part in said.content]
     except (msgspec.ValidationError, ValueError, RecursionError) as error:
-        raise InputError(say("A line of the input is no prompt: {reason}", reason=error)) from error
+        raise InputError(say("A line of the input isn't a prompt: {reason}", reason=error)) from error
 
 
 def _part_of(part: _Part) -> Part:

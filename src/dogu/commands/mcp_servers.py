@@ -97,7 +97,7 @@ def _state(state: ServerState) -> str:
         if len(state.tools) == 1:
             return say("ready, 1 tool, protocol {protocol}", protocol=state.protocol)
         return say("ready, tools: {count}, protocol {protocol}", count=len(state.tools), protocol=state.protocol)
-    return say("wants a login") if state.state == "wants login" else say("can't be used")
+    return say("needs a login") if state.state == "wants login" else say("can't be used")
 
 
 def _listed(heading: str, names: Sequence[str], most: int) -> list[str]:
@@ -135,7 +135,7 @@ def _row_of(space: Namespace) -> dict[str, Any]:
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not (name and equals):
-        raise ToolError(ErrorKind.INVALID_ARGUMENTS, say("{text} is no NAME=VALUE.", text=repr(text)))
+        raise ToolError(ErrorKind.INVALID_ARGUMENTS, say("{text} isn't NAME=VALUE.", text=repr(text)))
     return name, value
 
 
@@ -143,7 +143,7 @@ def _remove(options: Options, alias: str) -> int:
     file, others = remove_entry(options, alias)
     print(say("Removed {alias} from {file}.", alias=alias, file=file))
     for other in others:
-        print(say("{file} has an entry of that name too, which holds now.", file=other))
+        print(say("{file} has an entry of that name too, which is used now.", file=other))
     return 0
 
 
@@ -163,5 +163,5 @@ def _log_in(options: Options, alias: str) -> int:
 
 def _log_out(options: Options, alias: str) -> int:
     was_in = log_out(options, alias)
-    print(say("The login is forgotten.") if was_in else say("There was no login."))
+    print(say("Logged out.") if was_in else say("Not logged in."))
     return 0

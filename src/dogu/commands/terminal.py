@@ -50,7 +50,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--image", metavar="FILE", action="append", help=say("with -p: a picture beside the prompt; may be repeated")
     )
     parser.add_argument(
-        "--output-schema", metavar="FILE", help=say("with -p: the JSON schema that the last answer is to fit")
+        "--output-schema", metavar="FILE", help=say("with -p: the JSON schema that the last answer must fit")
     )
     parser.add_argument(
         "--timeout", metavar="TIME", type=seconds, help=say("with -p: the longest the run may take (90, 10m, 2h)")
@@ -62,7 +62,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--fork", metavar="ID", nargs="?", const="", help=say("go on with a copy of a session; it stays as it is")
     )
     parser.add_argument(
-        "--unverified", action="store_true", help=say("go on with a session whose record isn't as it was written")
+        "--unverified", action="store_true", help=say("go on with a session whose record was damaged or changed")
     )
     parser.add_argument("--screen-reader", action="store_true", help=say("plain text that is never redrawn"))
     parser.add_argument("-V", "--version", action="store_true", help=say("print the version"))

@@ -39,11 +39,13 @@ def add_consent(parser: ArgumentParser) -> None:
     parser.add_argument("--session", metavar="ID", help=say("the session (default: the last one of this folder)"))
     parser.add_argument("--preview", action="store_true", help=say("only say what would be done"))
     parser.add_argument(
-        "--unsure", action="store_true", help=say("take also what changed while a command ran, whoever did it")
+        "--unsure",
+        action="store_true",
+        help=say("also take back what changed while a command ran, whoever changed it"),
     )
     parser.add_argument("--force", action="store_true", help=say("undo although something changed the file since"))
     parser.add_argument(
-        "--unverified", action="store_true", help=say("go on although the journal isn't as it was written")
+        "--unverified", action="store_true", help=say("go on although the journal was damaged or changed")
     )
 
 
@@ -102,10 +104,10 @@ def _asked(session: UndoSession, plan: UndoPlan, consent: Consent) -> Consent | 
         return consent
     print("\n".join(plan_lines(plan)))
     session.hold_to(plan)
-    if UNSURE in wanting and _says_yes(say("Take what may be somebody else's too?")):
+    if UNSURE in wanting and _says_yes(say("Also take back what somebody else may have changed?")):
         consent = msgspec.structs.replace(consent, unsure=True)
         plan = session.plan(consent)
-    if FORCE in wanting and _says_yes(say("Take what was changed since, too?")):
+    if FORCE in wanting and _says_yes(say("Also take back what was changed since?")):
         return msgspec.structs.replace(consent, force=True)
     if not plan.steps and not plan.unchanged:
         return None

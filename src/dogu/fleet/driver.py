@@ -111,7 +111,7 @@ class Driver:
 
     def drain(self) -> None:
         """Begin no other task."""
-        self._stopped = self._stopped or told("stopped at your word")
+        self._stopped = self._stopped or told("stopped by you")
 
     @contextmanager
     def _stopping(self) -> Generator[None]:
@@ -166,7 +166,7 @@ class Driver:
         if losses < _MOST_LOSSES:
             self.put_back(work)
             return
-        message = told("what ran it ended {count} times", count=losses)
+        message = told("its worker ended {count} times", count=losses)
         row = Row(work.task.id, False, Reason.LOST, message, group=work.task.group, attempt=work.attempt)
         self.finish(row)
 

@@ -79,8 +79,8 @@ def page(counts: Counts, rows: Sequence[Row], base: str = ".") -> str:
 <main>
 {_groups(rows)}
 <section class="plots">
-{_plot(say("Seconds a task"), [row.wall_s for row in rows], lambda value: f"{value:.1f} s")}
-{_plot(say("Cost a task"), [row.cost_usd for row in rows if row.cost_usd is not None], usd)}
+{_plot(say("Seconds per task"), [row.wall_s for row in rows], lambda value: f"{value:.1f} s")}
+{_plot(say("Cost per task"), [row.cost_usd for row in rows if row.cost_usd is not None], usd)}
 </section>
 {_causes(rows)}
 <section><h2>{escape(say("Tasks"))}</h2>

@@ -74,7 +74,7 @@ def checked(tasks: Iterable[Task], base: str = "") -> Iterator[Task]:
     for number, task in enumerate(tasks, 1):
         problem = _problem(task)
         if task.id.lower() in seen:  # which is one folder to some systems
-            problem = told("the id {id} is there twice", id=task.id)
+            problem = told("the id {id} appears twice", id=task.id)
         if problem:
             raise _refused(told("Task {number} ({id}): {problem}.", number=number, id=task.id, problem=problem))
         seen.add(task.id.lower())
@@ -87,9 +87,9 @@ def _problem(task: Task) -> str:
     if not task.prompt.strip():
         return told("the prompt is empty")
     if task.repo and task.folder:
-        return told("it names a repo and a folder: one of them")
+        return told("it names both a repo and a folder: give one")
     if task.ref and not task.repo:
-        return told("it names a ref, and no repo")
+        return told("it names a ref, but no repo")
     if not _IMAGE.fullmatch(task.image):
         return told("{image} isn't the name of an image", image=task.image)
     return _problem_of_texts(task) or bounds_problem(task.budget)
@@ -101,7 +101,7 @@ def _problem_of_texts(task: Task) -> str:
         parts = [part for part in name.split("/") if part not in ("", ".")]
         is_inside = parts and not os.path.isabs(name) and ".." not in parts and not name.endswith(("/", "/."))
         if not is_inside or any(part.lower() == ".git" for part in parts):
-            return told("{path} isn't a path inside of the task's folder", path=name)
+            return told("{path} isn't a path inside the task's folder", path=name)
     for name, text in files:
         if not _is_writable(name, text) or "\0" in name:
             return told("{path} has letters that no file can have", path=name)
@@ -119,7 +119,7 @@ def bounds_problem(bounds: Bounds) -> str:
         ("timeout_s", bounds.timeout_s, 0.001, 1e7),
     ):
         if value is not None and not least <= value <= most:
-            words = sentence("{name} is from {least:g} to {most:g}, not {value}")
+            words = sentence("{name} must be from {least:g} to {most:g}, not {value}")
             return told(words, name=name, least=least, most=most, value=value)
     return ""
 
@@ -163,7 +163,7 @@ def _from_csv(path: str) -> Iterator[Task]:
             if not names:
                 names = [name.strip() for name in row]
                 if len(set(names)) < len(names):
-                    raise _refused(told("{path}, line {line}: a column is there twice.", path=path, line=line))
+                    raise _refused(told("{path}, line {line}: a column appears twice.", path=path, line=line))
             elif len(row) > len(names):
                 raise _refused(
                     told("{path}, line {line}: more cells than the table has columns.", path=path, line=line)

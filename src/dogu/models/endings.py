@@ -109,7 +109,7 @@ def ending_of(finish: str, detail: str = "") -> tuple[FinishReason, str]:
 def refused(said: str = "") -> ModelError:
     """Explain that the model refused to answer."""
     detail = f" ({line_of(said)})" if said.strip() else ""
-    message = told("The model refused to answer{said}. Say it in other words and ask again.", said=detail)
+    message = told("The model refused to answer{said}. Rephrase it and ask again.", said=detail)
     return ModelError(ModelErrorKind.SAFETY, message)
 
 
@@ -160,7 +160,7 @@ def _no_answer(kind: _Kind, word: str, said: str) -> ModelError:
         hint = _HINT.format(why=_FAULTY[word] + said)
         return ModelError(ModelErrorKind.MALFORMED, told(_FAULTY[word]) + said, most_tries=3, hint=hint)
     if kind is _Kind.UNTOLD:
-        message = told("The model ended its answer for a reason that it doesn't tell{said}.", said=said)
+        message = told("The model ended its answer for a reason that it doesn't give{said}.", said=said)
         return ModelError(ModelErrorKind.INCOMPLETE, message, most_tries=2)
     message = told("The server broke the answer off: {finish}{said}.", finish=word, said=said)
     return ModelError(ModelErrorKind.INCOMPLETE, message, most_tries=4)
@@ -168,10 +168,10 @@ def _no_answer(kind: _Kind, word: str, said: str) -> ModelError:
 
 def _withheld(word: str, said: str) -> ModelError:
     if word not in _STOPPED:
-        message = told("The answer was withheld by the server's content filter. Say it in other words and ask again.")
+        message = told("The answer was withheld by the server's content filter. Rephrase it and ask again.")
         return ModelError(ModelErrorKind.SAFETY, message)
     message = told(
-        "The model's answer was withheld: {stopped}{said}. Say it in other words and ask again.",
+        "The model's answer was withheld: {stopped}{said}. Rephrase it and ask again.",
         stopped=told(_STOPPED[word]),
         said=said,
     )

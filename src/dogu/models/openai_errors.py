@@ -49,7 +49,7 @@ _EXPLANATIONS = {
     ),
     ModelErrorKind.OVERLOADED: sentence("The server is overloaded or failing (HTTP {status}).{said}"),
     ModelErrorKind.AUTH: sentence("The server refused the key: check {variable}.{said}"),
-    ModelErrorKind.BLOCKED: sentence("The server withholds an answer to what was said: say it in other words.{said}"),
+    ModelErrorKind.BLOCKED: sentence("The server withholds an answer to this: rephrase it.{said}"),
     ModelErrorKind.NOT_FOUND: sentence(
         "There is no model {model!r} at this address: check model.name and model.baseUrl.{said}"
     ),
@@ -65,7 +65,7 @@ def _explanation(kind: ModelErrorKind, error: ServerError, model: str, variable:
         message = error.message.lower()
         if "tool" in message and any(sign in message for sign in _NO_TOOLS):
             return told(
-                "The model {model!r} can't call tools: take one that can, such as qwen3-coder.{said}",
+                "The model {model!r} can't call tools: use one that can, such as qwen3-coder.{said}",
                 model=model,
                 said=said,
             )

@@ -176,7 +176,7 @@ def _no_address(error: Exception, url: str) -> ModelError:
         return unsendable(error, url)  # then it is the proxy's
     scheme, where = origin_of(url)
     shown = f"{scheme}://{where}" if "://" in url else url.rpartition("@")[2].partition("/")[0]
-    message = told("{url} is no address of a server: {error}.", url=shown, error=str(error).rstrip("."))
+    message = told("{url} isn't a server's address: {error}.", url=shown, error=str(error).rstrip("."))
     return ModelError(ModelErrorKind.BAD_REQUEST, message)
 
 

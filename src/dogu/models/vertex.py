@@ -55,7 +55,7 @@ class VertexAccess:
             raise ModelError(ModelErrorKind.AUTH, told("Vertex AI needs a project: set GOOGLE_CLOUD_PROJECT."))
         if not re.fullmatch(r"[a-z0-9:.-]+", self._project) or not re.fullmatch(r"[a-z0-9-]+", self._location):
             message = told(
-                "{project!r} in {location!r} is no project and location: check GOOGLE_CLOUD_PROJECT.",
+                "{project!r} in {location!r} isn't a project and location: check GOOGLE_CLOUD_PROJECT.",
                 project=self._project,
                 location=self._location,
             )
@@ -91,7 +91,7 @@ class VertexAccess:
             ) from None
         except google.auth.exceptions.RefreshError:
             raise ModelError(
-                ModelErrorKind.AUTH, told("The Google credentials have run out. {log_in}", log_in=told(_LOG_IN))
+                ModelErrorKind.AUTH, told("The Google credentials have expired. {log_in}", log_in=told(_LOG_IN))
             ) from None
         except google.auth.exceptions.TransportError:
             message = told("Google's login server can't be reached. Check the network.")

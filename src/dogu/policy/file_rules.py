@@ -336,7 +336,7 @@ def _compiled(pattern: str, source: str) -> Pattern | None:
     compiled = compile_pattern(pattern) if pattern else None
     if pattern and compiled is None:
         raise RestrictionError(
-            source, told("{pattern!r} is no regular expression, or may take for ever", pattern=pattern)
+            source, told("{pattern!r} isn't a regular expression, or may take forever", pattern=pattern)
         )
     return compiled
 

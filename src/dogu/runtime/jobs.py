@@ -91,7 +91,7 @@ def job_row(job: StoredJob) -> dict[str, Any]:
 def job_of(jobs: StoredJobs, word: str) -> StoredJob:
     """Find the job that the user names by its number. Raises `ToolError` (NOT_FOUND, INVALID_ARGUMENTS)."""
     if not word.isascii() or not word.isdigit():
-        raise ToolError(ErrorKind.INVALID_ARGUMENTS, told("A job is named by its number, not {word!r}.", word=word))
+        raise ToolError(ErrorKind.INVALID_ARGUMENTS, told("Name a job by its number, not {word!r}.", word=word))
     job = jobs.find(int(word))
     if job is None:
         raise ToolError(ErrorKind.NOT_FOUND, told("There is no background job {pid}.", pid=word))

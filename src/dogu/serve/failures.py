@@ -16,14 +16,14 @@ _SENTENCES = {
     ErrorKind.NOT_FOUND: sentence("It wasn't found."),
     ErrorKind.ALREADY_EXISTS: sentence("It exists already."),
     ErrorKind.WRONG_FILE_TYPE: sentence("It isn't the kind of file this tool works with."),
-    ErrorKind.OUTSIDE_WORKSPACE: sentence("It is outside of the workspace."),
+    ErrorKind.OUTSIDE_WORKSPACE: sentence("It is outside the workspace."),
     ErrorKind.IGNORED: sentence("It is ignored by .geminiignore."),
     ErrorKind.PROTECTED: sentence("It is a protected place."),
     ErrorKind.PERMISSION_DENIED: sentence("The system denies access to it."),
     ErrorKind.TOO_LARGE: sentence("It is too large."),
     ErrorKind.IO_ERROR: sentence("Reading or writing failed."),
     ErrorKind.NO_MATCH: sentence("The text to replace wasn't found. Nothing was written."),
-    ErrorKind.AMBIGUOUS_MATCH: sentence("The text to replace is in other than the expected number of places."),
+    ErrorKind.AMBIGUOUS_MATCH: sentence("The text to replace isn't in the expected number of places."),
     ErrorKind.NO_CHANGE: sentence("There was nothing to change."),
     ErrorKind.OMISSION_PLACEHOLDER: sentence("A placeholder stood where code should be. Nothing was written."),
     ErrorKind.UNENCODABLE: sentence("The file's encoding can't hold the new text. Nothing was written."),
@@ -36,8 +36,8 @@ _SENTENCES = {
     ErrorKind.NOBODY_TO_ASK: sentence("It needs the user's approval, and nobody is here to ask. Nothing was run."),
     ErrorKind.CANCELLED: sentence("It was interrupted."),
     ErrorKind.REMOTE_FAILED: sentence("Another program or server failed."),
-    ErrorKind.TOOL_FAILED: sentence("The tool failed by an error of its own."),
-    ErrorKind.DEFECT: sentence("It failed by a defect of dogu."),
+    ErrorKind.TOOL_FAILED: sentence("The tool failed with an error of its own."),
+    ErrorKind.DEFECT: sentence("It failed because of a defect of dogu."),
 }
 
 

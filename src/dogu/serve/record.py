@@ -107,7 +107,7 @@ def print_chain(session: StoredSession, report: ChainReport, *, as_json: bool = 
         print(say("The record of {id} was changed after it was written:", id=session.session_id))
         print("\n".join(f"  {say(problem)}" for problem in report.problems))
     else:
-        whole = say("{lines} lines, all as they were written.", lines=report.lines)
+        whole = say("{lines} lines, none of them changed.", lines=report.lines)
         print(f"{session.session_id}: {whole} {say('The last hash is {hash}.', hash=report.last_hash)}")
     return 1 if report.problems else ExitCode.DONE
 

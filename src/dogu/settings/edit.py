@@ -57,7 +57,7 @@ def with_setting(text: str, path: Sequence[str], value: Any) -> str:
     for group in groups:
         inner = present.get(group, {})
         if not isinstance(inner, dict):
-            raise EditError(say("{group} is no object", group=group))
+            raise EditError(say("{group} isn't an object", group=group))
         present[group] = present = dict(cast("dict[str, Any]", inner))
     present[name] = value
     newline = "\r\n" if "\r\n" in text else "\n"

@@ -99,7 +99,9 @@ class _Parser:
                 text = self._text[:40]
                 if _HALF.search(self._text):
                     raise JsonError(self._line, told("{text} holds half of a character", text=text)) from error
-                raise JsonError(self._line, told("{text} is no JSON value: {error}", text=text, error=error)) from error
+                raise JsonError(
+                    self._line, told("{text} isn't a JSON value: {error}", text=text, error=error)
+                ) from error
         raise JsonError(
             self._line, told("a value expected, found {value!r}", value=self._text or told("the end of the file"))
         )

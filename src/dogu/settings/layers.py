@@ -275,7 +275,7 @@ class _Reading:
             hint = unknown_tool_hint(entry)
             if hint and key.name in ("tools.exclude", "tools.confirmationRequired"):
                 raise self._fail(
-                    (*path, place), name, told("{entry!r} is no tool: did you mean {hint!r}?", entry=entry, hint=hint)
+                    (*path, place), name, told("{entry!r} isn't a tool: did you mean {hint!r}?", entry=entry, hint=hint)
                 )
             if hint is not None:
                 more = (
@@ -283,7 +283,7 @@ class _Reading:
                     if hint
                     else told("; it counts for a discovered tool of this name")
                 )
-                self._warn((*path, place), name, told("{entry!r} is no built-in tool{more}", entry=entry, more=more))
+                self._warn((*path, place), name, told("{entry!r} isn't a built-in tool{more}", entry=entry, more=more))
 
     def _expand(self, raw: Any, key: Key, path: Path, name: str) -> Any:
         """Replace `$VAR`, `${VAR}` and `${VAR:-default}` in every text of a file; flags were expanded by the shell."""

@@ -28,7 +28,7 @@ def tool_entry(entry: str) -> str:
         return name
     if name != SHELL_TOOL:
         if unknown_tool_hint(name) == SHELL_TOOL:
-            raise EntryError(told("{name!r} is no tool: did you mean {shell!r}?", name=name, shell=SHELL_TOOL))
+            raise EntryError(told("{name!r} isn't a tool: did you mean {shell!r}?", name=name, shell=SHELL_TOOL))
         raise EntryError(
             told("only {shell} takes a command in parentheses: write {name!r}", shell=SHELL_TOOL, name=name)
         )

@@ -36,7 +36,7 @@ def unknown_key_problem(name: str, value: Any, known: Sequence[str]) -> UnknownK
     restriction = restriction_of(name, value)
     if restriction is not None:
         message = told(
-            "restricts in a way that dogu can't, and dogu drops no restriction: take it out, and see {instead}",
+            "restricts in a way that dogu can't, and dogu drops no restriction: remove it, and see {instead}",
             instead=restriction.instead,
         )
         return UnknownKey(message, is_restriction=True)

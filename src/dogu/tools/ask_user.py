@@ -91,7 +91,8 @@ class AskUser(Tool[AskUserArgs]):
     def get_description(self, args: AskUserArgs) -> str:
         """Say in one line what is asked."""
         asked = "; ".join(question.header or question.question for question in args.questions)
-        return told("Ask you: {questions}", questions=" ".join(asked.split())[:200])
+        words = " ".join(asked.split())
+        return told("Ask you: {questions}", questions=words if len(words) <= 200 else words[:200] + " …")
 
     async def execute(self, args: AskUserArgs, context: CallContext) -> ToolResult:
         """Ask, one call at a time."""

@@ -120,7 +120,7 @@ class Files(Protocol):
         ...
 
 
-_OTHER_NAMES = sentence("The file has other names (hard links), which may lie outside of the workspace.")
+_OTHER_NAMES = sentence("The file has other names (hard links), which may lie outside the workspace.")
 _MAKES_A_REPOSITORY = sentence("HEAD and config make a folder a repository, whose settings name programs that git runs")
 _BARE = frozenset(("HEAD", "config"))
 _PACKAGES = frozenset(("node_modules", "site-packages", ".venv", "venv", ".pnpm-store", "target", "vendor", ".git"))

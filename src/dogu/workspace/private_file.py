@@ -114,7 +114,7 @@ def changing_json(path: str, kind: type[Kept], *, is_synced: bool = True, indent
         try:
             table = msgspec.json.decode(before or b"{}", type=kind)
         except msgspec.DecodeError as error:
-            why = told("it can't be read ({error}): put it right or remove it", error=error)
+            why = told("it can't be read ({error}): fix or remove it", error=error)
             raise OSError(errno.EINVAL, why, path) from error
         was = msgspec.json.encode(table)
         yield table
@@ -139,7 +139,7 @@ def _not_regular(path: str, real: str = "") -> OSError:
     if os.path.isdir(path):
         return IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     where = told(" (a link to {real})", real=real) if real and real != os.path.abspath(path) else ""
-    return OSError(errno.EINVAL, told("it is no regular file{where}, and is left alone", where=where), path)
+    return OSError(errno.EINVAL, told("it isn't a regular file{where}, and is left alone", where=where), path)
 
 
 def open_regular(path: str, flags: int) -> int:

@@ -47,7 +47,7 @@ _MEANINGS = {
     "invisible": sentence("it can't be seen"),
     "blank": sentence("a letter that looks like a blank"),
     "surrogate": sentence("half a character, or a byte the encoding doesn't know"),
-    "space": sentence("it looks like a space and is none"),
+    "space": sentence("it looks like a space and isn't one"),
     "look-alike": sentence("it looks like a Latin letter in a word of Latin letters"),
 }
 # Joiners and selectors where scripts and emoji need them.

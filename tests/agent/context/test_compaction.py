@@ -111,7 +111,7 @@ async def test_then_the_older_part_becomes_a_summary_and_the_newest_stays_byte_f
     assert "PERSON: Make it work. Never touch main.c." in asked
     assert asked.endswith("Above all, keep this: the colors")
     assert "Rules the person gave" in model.requests[0].system
-    assert f"the newest {done.kept} are as they were" in done.note
+    assert f"the newest {done.kept} and the session's record are unchanged" in done.note
     assert agent.usage.prompt == 10
 
 
@@ -142,7 +142,7 @@ async def test_a_summary_that_fails_or_is_longer_leaves_the_conversation_as_it_w
     agent, compaction, _ = conversation(contents, [turn], 14_000)
     done = await compaction.run()
     assert agent.history.contents == contents
-    assert done.note.startswith("No room was made in the conversation:")
+    assert done.note.startswith("The conversation wasn't compacted:")
     assert not compaction.is_due
 
 

@@ -158,7 +158,7 @@ def test_imports_go_five_files_deep(tmp_path: Path):
     (text,) = texts(tmp_path)
     assert "text 5" in text
     assert "text 6" not in text
-    assert "[@6.md was not imported: imports go 5 files deep at most.]" in text
+    assert "[@6.md was not imported: imports go at most 5 files deep.]" in text
 
 
 @pytest.mark.parametrize(

@@ -91,12 +91,12 @@ def test_folders_make_names_and_the_later_folder_wins(tmp_path: Path) -> None:
 
 
 BAD = [
-    ("prompt = ", 1, "is no TOML"),
+    ("prompt = ", 1, "isn't valid TOML"),
     ('description = "x"\nprompt = 3', 2, "prompt must be a text"),
     ('description = "x"', 1, "prompt is missing"),
     ('prompt = "x"\n\ndescription = []', 3, "description must be a text"),
     ('# head\nprompt = """\nfirst\n!{echo {\n"""', 4, "never closed"),
-    ('a = 1\nprompt = """\nopen', 3, "is no TOML"),
+    ('a = 1\nprompt = """\nopen', 3, "isn't valid TOML"),
 ]
 
 
@@ -218,7 +218,7 @@ async def test_a_bad_command_says_what_is_wrong_when_it_is_run(session: Session)
     write(session.root / "c", "bad.toml", "prompt = ")
     answer = await session.run("bad")
     assert isinstance(answer, Said)
-    assert "bad.toml:1: is no TOML" in answer.text
+    assert "bad.toml:1: isn't valid TOML" in answer.text
 
 
 async def test_a_built_in_command_is_never_shadowed(session: Session) -> None:

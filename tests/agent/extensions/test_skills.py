@@ -68,7 +68,7 @@ def test_a_nearer_skill_wins_and_a_disabled_one_is_none(tmp_path: Path) -> None:
         ("name: Bad Name\ndescription: x", "name must be"),
         ("name: ../x\ndescription: x", "name must be"),
         ("name: a", "description is missing"),
-        ("name a", "SKILL.md:2: is no `key: value`"),
+        ("name a", "SKILL.md:2: isn't `key: value`"),
     ],
 )
 async def test_a_bad_skill_is_told_and_costs_no_other(tmp_path: Path, head: str, told: str) -> None:

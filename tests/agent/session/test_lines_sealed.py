@@ -83,5 +83,5 @@ def test_what_is_no_regular_file_is_refused_at_once_and_never_waited_for(record:
     record.unlink()
     os.mkfifo(record)
     for opening in (lambda: list(raw_lines(str(record))), lambda: LineFile(str(record))):
-        with pytest.raises(OSError, match="no regular file"):
+        with pytest.raises(OSError, match="a regular file"):
             opening()

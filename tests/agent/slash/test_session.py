@@ -107,9 +107,17 @@ async def test_while_a_turn_is_under_way_nothing_is_gone_back_to(tmp_path: Path)
     assert not recorded.agent.is_in_turn
 
 
-@pytest.mark.parametrize("words", ["9", "x", "1 2", "1 --farce"])
-async def test_what_is_no_turn_is_told(tmp_path: Path, words: str):
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("9", "There is no turn 9. /rewind lists"),
+        ("x", "There is no turn x."),
+        ("1 2", "There is no turn 1 2."),
+        ("1 --farce", "/rewind TURN ["),
+    ],
+)
+async def test_what_is_no_turn_is_told(tmp_path: Path, words: str, told: str):
     recorded, rewind = session_with(tmp_path, ["one"])
     await recorded.agent.run("a")
-    assert "/rewind TURN" in (await rewind(words)).text
+    assert told in (await rewind(words)).text
     assert (recorded.root / "f").read_text() == "one"

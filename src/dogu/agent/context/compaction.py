@@ -268,7 +268,7 @@ class Compaction:
                 return await self._summarised(before, plan, wanted)
             if is_too_long and plan.shortened:
                 return self._replaced(before, [*plan.older, *plan.kept], Compacted(before, shortened=plan.shortened))
-            return Compacted(before, before, problem=told("There is nothing older that could be summarised."))
+            return Compacted(before, before, problem=told("There is nothing older to summarize."))
         finally:
             window = self.limits.window_tokens or _UNKNOWN_WINDOW_TOKENS
             self._not_before = self.fill.tokens + round(window * _GROWTH_SHARE)
@@ -294,7 +294,9 @@ class Compaction:
             return Compacted(before, before, problem=problem)
         contents = _opened(self._opening(summary, plan), plan.kept)
         if _estimate(contents) >= _estimate(self._conversation.history.contents):
-            return Compacted(before, before, problem=told("The summary was longer than the messages it would replace."))
+            return Compacted(
+                before, before, problem=told("The summary was longer than the messages it would have replaced.")
+            )
         done = Compacted(before, summarised=len(plan.older), shortened=plan.shortened, summary=summary)
         return self._replaced(before, contents, done)
 
@@ -333,7 +335,7 @@ class Compaction:
         except TimeoutError:
             return "", told("The model gave no summary in time.")
         if finished is None or finished.reason is FinishReason.LENGTH or not text.strip():
-            return "", told("The model gave no whole summary.")
+            return "", told("The model's summary was incomplete.")
         return text.strip(), ""
 
     async def _ask(self, asked: str) -> tuple[str, Finished | None]:

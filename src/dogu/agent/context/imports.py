@@ -61,7 +61,7 @@ class ImportPlace(msgspec.Struct, frozen=True):
         if self.is_hidden(path):
             raise ToolError(ErrorKind.IGNORED, told("the ignore rules hide it"))
         if self.texts_only and not path.lower().endswith(_TEXT_ENDINGS):
-            raise ToolError(ErrorKind.WRONG_FILE_TYPE, told("only texts are imported from there"))
+            raise ToolError(ErrorKind.WRONG_FILE_TYPE, told("only text files are imported from there"))
 
 
 def read_open(descriptor: int, path: str) -> FoundImport:
@@ -71,7 +71,7 @@ def read_open(descriptor: int, path: str) -> FoundImport:
     while len(data) <= MOST_BYTES and (block := os.read(descriptor, MOST_BYTES + 1 - len(data))):
         data += block
     if is_binary(data[:HEAD_BYTES]):
-        raise ToolError(ErrorKind.WRONG_FILE_TYPE, told("it is no text"))
+        raise ToolError(ErrorKind.WRONG_FILE_TYPE, told("it isn't text"))
     text = _decoded(data[:MOST_BYTES]).replace("\r\n", "\n").strip()
     return FoundImport(path, (status.st_dev, status.st_ino), text, len(data) > MOST_BYTES)
 
@@ -137,7 +137,7 @@ class Imports:
         if found.identity in self.identities:
             return f"[{name}: already given above]"
         if len(self._chain) > DEEPEST:
-            return self._refused(name, importer, told("imports go {deepest} files deep at most", deepest=DEEPEST))
+            return self._refused(name, importer, told("imports go at most {deepest} files deep", deepest=DEEPEST))
         if self.room <= 0:
             return self._refused(name, importer, told("the context files are too long together"))
         self.paths.append(found.path)
@@ -167,7 +167,7 @@ def _read_in(path: str, places: Sequence[ImportPlace]) -> FoundImport:
 def _reason(error: ToolError) -> str:
     match error.kind:
         case ErrorKind.OUTSIDE_WORKSPACE:
-            return told("it is outside of the folders that imports may come from")
+            return told("it is outside the folders that imports may come from")
         case ErrorKind.NOT_FOUND:
             return told("there is no such file")
         case _:

@@ -138,7 +138,7 @@ def _prompt(values: dict[str, Any]) -> str:
     if prompt is None:
         raise TemplateError(told('prompt is missing: write prompt = "..."'), "")
     if not isinstance(prompt, str) or not prompt.strip():
-        raise TemplateError(told("prompt must be a text that says something"), "prompt")
+        raise TemplateError(told("prompt must be a text that isn't empty"), "prompt")
     return prompt
 
 
@@ -152,9 +152,9 @@ def _description(values: dict[str, Any], name: str) -> str:
 def _toml_problem(file: str, text: str, message: str) -> str:
     found = _AT_LINE.match(message)
     if found is None:
-        return told("{file}: is no TOML: {message}", file=file, message=message)
+        return told("{file}: isn't valid TOML: {message}", file=file, message=message)
     line = found[2] or str(text.count("\n") + 1)
-    return told("{file}:{line}: is no TOML: {message}", file=file, line=line, message=found[1] or found[3])
+    return told("{file}:{line}: isn't valid TOML: {message}", file=file, line=line, message=found[1] or found[3])
 
 
 def _line_of(text: str, near: str) -> int:

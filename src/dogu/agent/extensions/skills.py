@@ -56,7 +56,7 @@ def _values(lines: list[str]) -> dict[str, str]:
             continue
         found = _KEY.match(line)
         if found is None:
-            raise FrontmatterError(told("is no `key: value`: {line!r}", line=line.strip()[:60]), number)
+            raise FrontmatterError(told("isn't `key: value`: {line!r}", line=line.strip()[:60]), number)
         below = place
         while below < len(lines) and (not lines[below].strip() or lines[below][0] in " \t"):
             below += 1

@@ -56,7 +56,7 @@ def parse_template(prompt: str) -> tuple[Piece, ...]:
         inside = prompt[opening.end() : end].strip()
         near = prompt[opening.start() :].split("\n", 1)[0]
         if not inside:
-            raise TemplateError(told("nothing stands inside of {opening}}}", opening=opening[0]), near)
+            raise TemplateError(told("{opening}}} is empty", opening=opening[0]), near)
         if opening.start() > start:
             pieces.append(Words(prompt[start : opening.start()]))
         pieces.append(_shell(inside, near) if opening[0] == "!{" else File(inside))

@@ -192,7 +192,7 @@ def _end_problem(path: str, key: bytes, count: int) -> str:
 
 def _chain_problem(key: bytes, line: bytes, parsed: RecordLine | None, previous: str, count: int) -> str:
     if parsed is None:
-        return told("it is no line of a record")
+        return told("it isn't a line of a record")
     if parsed.seq != count:
         return told("it is numbered {seq}", seq=parsed.seq)
     if _chained(key, previous, line[:-_TAIL_BYTES]) != parsed.hash:

@@ -210,7 +210,12 @@ class Session:
         """Stop recording until the next prompt; what is lost until then is told by a gap."""
         why = error.strerror or str(error) if isinstance(error, OSError) else told("another process writes it")
         if not self._is_broken:
-            self._tell(told("This session can't be recorded ({why}): it goes on, and may not be resumed.", why=why))
+            self._tell(
+                told(
+                    "This session can't be recorded ({why}). It goes on, but it may not be possible to resume it.",
+                    why=why,
+                )
+            )
         self._is_broken = True
 
     def _is_mended(self) -> bool:

@@ -48,7 +48,7 @@ _MODES = {
     ApprovalMode.DEFAULT: sentence("asks before anything is changed or run"),
     ApprovalMode.AUTO_EDIT: sentence("changes files without asking; asks before commands"),
     ApprovalMode.PLAN: sentence("only reads"),
-    ApprovalMode.YOLO: sentence("asks only what must be asked every time"),
+    ApprovalMode.YOLO: sentence("asks only what it always must"),
 }
 
 
@@ -84,7 +84,7 @@ class _General:
             try:
                 mode = ApprovalMode(name)
             except ValueError:
-                return Said(say("No approval mode {mode}: {modes}.", mode=rest, modes=", ".join(ApprovalMode)))
+                return Said(say("There is no mode {mode}. Modes: {modes}.", mode=rest, modes=", ".join(ApprovalMode)))
             if mode is ApprovalMode.YOLO and self._yolo_is_disabled:
                 return Said(say("The settings switch yolo off (security.disableYoloMode)."))
             policy.mode = mode
@@ -225,7 +225,7 @@ class _Jobs:
                     return Said(say(error.message), is_failure=True)
                 return Said(text[-_MOST_CHARS:] or say("Nothing was printed."))
             case _:
-                return Said(say("/jobs, or /jobs output, stop or keep with a job's number"), is_failure=True)
+                return Said(say("/jobs lists them; /jobs output, stop and keep take a job's number."), is_failure=True)
 
     async def offers(self) -> list[Offer]:
         """Offer the jobs, and what can be done with each."""

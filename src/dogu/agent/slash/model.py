@@ -106,7 +106,7 @@ def model_commands(connections: Connections) -> list[SlashCommand]:
         SlashCommand(
             "model", say("show or change the model"), commands.model, "[NAME]", commands.complete, commands.offers
         ),
-        SlashCommand("connect", say("how a model is connected"), commands.connect),
+        SlashCommand("connect", say("how to connect a model"), commands.connect),
     ]
 
 

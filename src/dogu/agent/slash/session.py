@@ -137,7 +137,9 @@ _FLAGS = ("--preview", "--unsure", "--force", "--unverified")
 
 def _flags_problem(name: str, rest: str) -> Said | None:
     unknown = [word for word in rest.split() if word.startswith("--") and word not in _FLAGS]
-    told = say("/{name} knows no {flag}; it takes {flags}.", name=name, flag=" ".join(unknown), flags=", ".join(_FLAGS))
+    told = say(
+        "/{name} doesn't know {flag}; it takes {flags}.", name=name, flag=" ".join(unknown), flags=", ".join(_FLAGS)
+    )
     return Said(told, is_failure=True) if unknown else None
 
 
@@ -173,9 +175,11 @@ class RewindCommand:
         if not words:
             return Said(await to_thread.run_sync(self._listed, summary.turns))
         found = [turn for turn in summary.turns if words == [str(turn.turn)]]
+        if not found and not flags:
+            return Said(say("There is no turn {turn}. /rewind lists the turns.", turn=" ".join(words)))
         if not found or not flags <= {"--keep-files", "--force", "--unsure"}:
             usage = "/rewind TURN [--keep-files] [--unsure] [--force]"
-            return Said(say("{usage}: TURN is one that /rewind lists.", usage=usage))
+            return Said(say("{usage}: /rewind lists the turns.", usage=usage))
         try:
             return await self._rewind(found[0].turn, summary, flags)
         except ToolError as error:
@@ -238,7 +242,7 @@ class RewindCommand:
         self._session.event(Rewound(turn))
         told.append(say("Back to before turn {turn}: {prompt}", turn=turn, prompt=prompt))
         if turn <= summary.forked_after:
-            told.append(say("Files stay as they were when this copy was made of {id}.", id=summary.origin))
+            told.append(say("The files stay as they were when this copy of {id} was made.", id=summary.origin))
         return Said("\n".join(told), draft=prompt)
 
     def _undo(self, turn: int, consent: Consent) -> UndoReport | list[str] | None:

@@ -50,7 +50,7 @@ def what_there_is(program: str, options: Options) -> list[Found]:
 def _leave_what_is_no_server(found: Found) -> None:
     """What dogu would leave out at every start isn't taken over."""
     for taken in [taken for taken in found.taken if taken.kind == "server"]:
-        why = told("is no server's entry that dogu could use")
+        why = told("isn't a server entry that dogu can use")
         if (entry := as_object(taken.value)) and "." not in taken.theirs:
             _, problems = read_entries({taken.theirs: entry})
             if not problems:

@@ -131,7 +131,7 @@ def _take_permissions(found: Found, permissions: dict[str, Any], folder: str) ->
     elif mode is not None:
         is_wide = mode in _WIDE_MODES
         found.left.append(
-            Left(f"defaultMode {mode}", told("say --approval-mode when you want it"), restricts=not is_wide)
+            Left(f"defaultMode {mode}", told("use --approval-mode if you want it"), restricts=not is_wide)
         )
     more = as_texts(permissions.pop("additionalDirectories", None))
     if more:

@@ -92,7 +92,7 @@ def _take_choices(found: Found, settings: dict[str, Any]) -> None:
         if not any(taken.key == "tools.approvalMode" for taken in found.taken):  # a sandbox for reading is stricter
             take_key(found, f"approval_policy {policy}", "tools.approvalMode", "default")
     elif settings.get("approval_policy") == "never":
-        found.left.append(Left("approval_policy never", told("say --approval-mode when you want it")))
+        found.left.append(Left("approval_policy never", told("use --approval-mode if you want it")))
         del settings["approval_policy"]
     if settings.get("web_search") == "disabled":
         take_key(found, f"web_search {settings.pop('web_search')}", "tools.exclude", ["google_web_search"])
@@ -166,7 +166,7 @@ def _take_codex_sandbox(found: Found, settings: dict[str, Any]) -> None:
         found.taken.append(Taken("setting", "sandbox_mode workspace-write", "tools.sandbox", "on"))
     elif sandbox:
         is_wide = sandbox == "danger-full-access"
-        why = told("say tools.sandbox: off when you want it")
+        why = told("set tools.sandbox: off if you want it")
         found.left.append(Left(f"sandbox_mode {sandbox}", why, restricts=not is_wide))
     writing = object_of(found, "sandbox_workspace_write", settings.pop("sandbox_workspace_write", None))
     if sandbox == "workspace-write" and not writing.get("network_access"):

@@ -69,7 +69,7 @@ def take_servers(found: Found, servers: Any) -> None:
             server["httpUrl"] = server.pop("url")
         server.pop("type", None)
         if "." in alias or not server:
-            found.left.append(Left(alias, told("is no server's entry that dogu could use")))
+            found.left.append(Left(alias, told("isn't a server entry that dogu can use")))
         else:
             found.taken.append(Taken("server", alias, f"mcpServers.{alias}", server))
 
@@ -181,7 +181,7 @@ def texts_of(found: Found, theirs: str, value: Any) -> list[str]:
 def _leave_unless(found: Found, theirs: str, *, is_good: bool) -> None:
     if not is_good:
         found.left.append(
-            Left(theirs, told("isn't of the kind that is expected there, and may restrict"), restricts=True)
+            Left(theirs, told("isn't the kind of value expected there, and may restrict"), restricts=True)
         )
 
 

@@ -133,7 +133,7 @@ def _unpacks(reading: Reading, *options: str) -> Iterator[Danger]:
     """Unpacking, unless one of the options names a folder for it that holds nothing of the project's."""
     places = [(at, value) for name, at, value in reading.taken if name in options and value is not None]
     if not places:
-        yield Danger(1, Effect.WRITES, told("writes files, or takes them away"))
+        yield Danger(1, Effect.WRITES, told("writes or removes files"))
     for at, value in places:
         reason = check_value("unpacked", value, reading.hints.around)
         if reason is not None:
@@ -157,7 +157,7 @@ def _tar(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
         yield from _unpacks(found, "-C", "--directory")
         first = next((at for name, at, _ in found.taken if name in ("-C", "--directory")), 0)
         members = [at for at in found.operands if at < first]  # the folder is for those that are named behind it
-        yield from (Danger(at, Effect.WRITES, told("writes files, or takes them away")) for at in members)
+        yield from (Danger(at, Effect.WRITES, told("writes or removes files")) for at in members)
     if not names & _TAR_MAKES:
         return
     outside = any(name in ("-C", "--directory") for name, _, _ in found.taken)
@@ -204,11 +204,11 @@ def _git_refs(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     for index in reading.operands:
         text = words[index].text
         if _BEGINS_WITH_HYPHEN.search(text):
-            yield Danger(index, Effect.WRITES, told("{word} is no value that is known here", word=text[:40]))
+            yield Danger(index, Effect.WRITES, told("{word} isn't a value known here", word=text[:40]))
     is_bare = not reading.operands and "--repo" not in {name for name, _, _ in reading.taken}
     for remote in reading.hints.around.pushed_to() if is_bare and reading.subcommand == "push" else ():
         if not is_a("remote", remote):
-            reason = told("{word} is no value that is known here", word=remote[:40])
+            reason = told("{word} isn't a value known here", word=remote[:40])
             yield Danger(len(words), Effect.REACHES, reason)
 
 
@@ -376,7 +376,7 @@ def _compiler(words: Sequence[Word], _reading: Reading) -> Iterator[Danger]:
                 yield Danger(at, Effect.WRITES, told("{option} writes a file", option=text))
             at += 1
         elif text.startswith("@") or (text.startswith("-") and text != "-" and not is_a("compiler_option", text)):
-            yield Danger(at, Effect.RUNS, told("{option} is no option that is known here", option=text[:30]))
+            yield Danger(at, Effect.RUNS, told("{option} isn't an option known here", option=text[:30]))
         elif word.value is None and not word.prefix:
             yield Danger(
                 at, Effect.WRITES, told("{word} may be an option of {name}", word=text[:30], name=words[0].text)
@@ -389,7 +389,7 @@ def _writes_help(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     builds = any(name == "--build" for name, _, _ in reading.taken)
     for at in reading.operands if builds else ():
         if leads_outside(words[at]):
-            yield Danger(at, Effect.RUNS, told("{path} lies outside of the workspace", path=words[at].text[:40]))
+            yield Danger(at, Effect.RUNS, told("{path} lies outside the workspace", path=words[at].text[:40]))
     tells = any(re.match(r"--?(?:help|version|system-information)|-h$", name) for name, _, _ in reading.taken)
     for at in reading.operands if tells else ():
         yield Danger(at, Effect.WRITES, told("it writes to {target}", target=words[at].text[:40]))
@@ -419,7 +419,7 @@ def _script(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
             continue
         for index, word in enumerate(words[at + 1 :], at + 1):
             if leads_outside(Word.literal(word.text.partition("=")[2] if word.text.startswith("-") else word.text)):
-                reason = told("{path} lies outside of the workspace", path=word.text[:40])
+                reason = told("{path} lies outside the workspace", path=word.text[:40])
                 yield Danger(index, Effect.RUNS, reason)
 
 

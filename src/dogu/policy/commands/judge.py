@@ -84,7 +84,7 @@ def judge_command(
     if re.search("[\ud800-\udfff\x00]", text):
         reason = told("the command holds a character that no command line can")
         if re.search("[\udc80-\udcff]", text):  # how Python reads bytes that are no text
-            reason = told("the command holds bytes that are no text in this locale: use a UTF-8 one (LC_ALL=C.UTF-8)")
+            reason = told("the command holds bytes that aren't text in this locale: use a UTF-8 one (LC_ALL=C.UTF-8)")
         return Judgement(Decision.DENY, reason, is_unreadable=True)
     judge = _Judge(Lists(core, exclude), parsed, around)
     try:

@@ -335,7 +335,7 @@ class Reading:
 
     @staticmethod
     def _may_be_any(value: Word) -> str:
-        return told("{word} is no value that is known here", word=value.text[:40])
+        return told("{word} isn't a value known here", word=value.text[:40])
 
     def _with_words(self, value: Word) -> Word:
         """The value with a word for each substitution that prints one, as `$(git describe --tags)` does."""
@@ -349,7 +349,7 @@ class Reading:
 
     def _not_known(self, at: int, text: str) -> Danger:
         return Danger(
-            at, self._unknown, told("{option} is no option that is known here", option=text.partition("=")[0][:30])
+            at, self._unknown, told("{option} isn't an option known here", option=text.partition("=")[0][:30])
         )
 
     # operands
@@ -398,7 +398,7 @@ class Reading:
             yield from self._operand(at, word)
         else:
             effect = Effect.REACHES if value else Effect.RUNS
-            yield Danger(at, effect, told("{name} is no subcommand that is known here", name=name[:40]))
+            yield Danger(at, effect, told("{name} isn't a subcommand known here", name=name[:40]))
             self._subcommand = name
 
     def _goes_on(self, name: str) -> bool:
@@ -431,6 +431,6 @@ def _does(effect: Effect) -> str:
         case Effect.RUNS:
             return told("runs a program or code that no rule names")
         case Effect.WRITES | Effect.EDITS:
-            return told("writes files, or takes them away")
+            return told("writes or removes files")
         case Effect.REACHES:
             return told("reaches or changes what isn't the project's")

@@ -50,7 +50,7 @@ def writes_to(word: Word) -> str:
     """Say why writing to a place needs a question, a file of the project's own perhaps; '' when it doesn't."""
     if leads_outside(word):
         is_known = word.value is not None and (word.value in _STREAMS or bool(_TEMPORARY.match(word.value)))
-        return "" if is_known else told("{path} lies outside of the workspace", path=word.text[:40])
+        return "" if is_known else told("{path} lies outside the workspace", path=word.text[:40])
     if protected_reason(word.text) is not None or (word.has_glob and _may_match_hidden(word.text)):
         return told("{path} is where things that run later are kept", path=word.text[:40])
     return ""
@@ -129,14 +129,14 @@ def _unpacked(word: Word, around: Surroundings) -> Finding | None:
 def _place(word: Word) -> Finding | None:
     reason = writes_to(word)
     if not reason and word.prefix.startswith("-"):
-        reason = told("{word} is no value that is known here", word=word.text[:40])
+        reason = told("{word} isn't a value known here", word=word.text[:40])
     return (Effect.WRITES, reason) if reason else None
 
 
 def _folder(word: Word) -> Finding | None:
     """A place in the workspace: temporary folders are others' too."""
     if leads_outside(word) or (word.value is None and not word.prefix and not word.is_plain):
-        return Effect.WRITES, told("{path} lies outside of the workspace", path=word.text[:40])
+        return Effect.WRITES, told("{path} lies outside the workspace", path=word.text[:40])
     return _place(word)
 
 
@@ -162,7 +162,7 @@ def _inside(word: Word) -> Finding | None:
         return Effect.RUNS, told("runs a program or code that no rule names")
     if (not leads_outside(word) and "://" not in word.text) or word.value in _STREAMS:
         return None
-    return Effect.RUNS, told("{path} lies outside of the workspace", path=word.text[:40])
+    return Effect.RUNS, told("{path} lies outside the workspace", path=word.text[:40])
 
 
 def _own(word: Word) -> Finding | None:
@@ -170,13 +170,13 @@ def _own(word: Word) -> Finding | None:
     is_known = word.value is not None and (word.value in _STREAMS or bool(_TEMPORARY.match(word.value)))
     if is_known or not (leads_outside(word) or "://" in word.text):
         return None
-    return Effect.REACHES, told("{path} lies outside of the workspace", path=word.text[:40])
+    return Effect.REACHES, told("{path} lies outside the workspace", path=word.text[:40])
 
 
 def _other_project(word: Word) -> Finding | None:
     """A part of the workspace, whose tasks or tests are meant: a folder, or a name as `@scope/name`."""
     if leads_outside(word) or "://" in word.text:
-        return Effect.RUNS, told("{path} lies outside of the workspace", path=word.text[:40])
+        return Effect.RUNS, told("{path} lies outside the workspace", path=word.text[:40])
     return None
 
 
@@ -190,7 +190,7 @@ def _script(word: Word) -> Finding | None:
 def _url(word: Word) -> Finding | None:
     known = word.value if word.value is not None else word.text if word.is_plain else word.prefix or "x"
     if not is_web_address(known, is_whole=word.value is not None):
-        return Effect.REACHES, told("{address} is no address of a web server", address=word.text[:40])
+        return Effect.REACHES, told("{address} isn't a web server's address", address=word.text[:40])
     return None
 
 
@@ -386,7 +386,7 @@ def _local(word: Word) -> Finding | None:
 
 def _archive(word: Word) -> Finding | None:
     if ":" in word.text:
-        return Effect.REACHES, told("{path} lies outside of the workspace", path=word.text[:40])
+        return Effect.REACHES, told("{path} lies outside the workspace", path=word.text[:40])
     return None
 
 
@@ -546,4 +546,4 @@ def _from_the_start(name: str, word: Word, around: Surroundings) -> Finding | No
 
 
 def _no_known_value(word: Word) -> str:
-    return told("{word} is no value that is known here", word=word.text[:40])
+    return told("{word} isn't a value known here", word=word.text[:40])

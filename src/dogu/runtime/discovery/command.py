@@ -119,7 +119,7 @@ async def discover(
         return Discovered((), (told("The discovery command {name} printed no JSON: {error}.", name=name, error=error),))
     if not isinstance(rows, list):
         return Discovered(
-            (), (told("The discovery command {name} printed JSON that is no array of declarations.", name=name),)
+            (), (told("The discovery command {name} printed JSON that isn't an array of declarations.", name=name),)
         )
     return _tools_of(cast("list[object]", rows), tuple(call_argv), runner, set(taken_names))
 
@@ -159,15 +159,15 @@ def _problem(row: object, taken_names: set[str]) -> str:
     name = declaration.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         return told(
-            "{name} is no name that models accept (letters, digits, _ . : -, at most 64)", name=json.dumps(name)[:80]
+            "{name} isn't a name that models accept (letters, digits, _ . : -, at most 64)", name=json.dumps(name)[:80]
         )
     if name in taken_names:
         return told("there is a tool named {name!r} already", name=name)
     if not isinstance(declaration.get("description", ""), str):
-        return told("the description of {name!r} is no text", name=name)
+        return told("the description of {name!r} isn't a text", name=name)
     schema = _schema(declaration)
     if schema is None:
-        return told("the parameters of {name!r} are no schema of an object", name=name)
+        return told("the parameters of {name!r} aren't an object schema", name=name)
     return schema_problem(name, schema)
 
 

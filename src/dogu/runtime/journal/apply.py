@@ -447,7 +447,7 @@ def _pieces(start: int, end: int) -> list[tuple[int, int]]:
 
 
 def _changed_now() -> ToolError:
-    return ToolError(ErrorKind.STALE, told("somebody changed it in this very moment"))
+    return ToolError(ErrorKind.STALE, told("somebody changed it just now"))
 
 
 def _remove_folder(place: Place) -> None:
@@ -458,7 +458,7 @@ def _remove_folder(place: Place) -> None:
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
-        raise _OthersInsideError(ErrorKind.IO_ERROR, told("the folder stays, for it holds other files")) from error
+        raise _OthersInsideError(ErrorKind.IO_ERROR, told("the folder stays: it holds other files")) from error
 
 
 def _sync_name(folder: int, name: str) -> None:

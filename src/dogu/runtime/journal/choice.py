@@ -125,7 +125,7 @@ def _named(entries: Sequence[Entry], name: str) -> list[Entry]:
     raise ToolError(
         ErrorKind.NOT_FOUND,
         told(
-            "No call {name!r} that changed something. /done lists those there are, in a shell `dogu sessions show`.",
+            "No call {name!r} changed anything. /done lists the calls; in a shell, `dogu sessions show` does.",
             name=name,
         ),
     )

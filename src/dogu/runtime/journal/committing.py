@@ -74,13 +74,20 @@ def lost_notes(lost: Sequence[tuple[str, int]]) -> tuple[str, ...]:
     if len(lost) > 3:
         return (
             told(
-                "Can't be undone, for want of room (journal.keep): {names} and {count} more, {size} MB in all.",
+                "Can't be undone: there is no room to keep it (journal.keep): {names} and {count} more, {size} MB "
+                "in all.",
                 names=names,
                 count=len(lost) - 3,
                 size=size_mb,
             ),
         )
-    return (told("Can't be undone, for want of room (journal.keep): {names}, {size} MB.", names=names, size=size_mb),)
+    return (
+        told(
+            "Can't be undone: there is no room to keep it (journal.keep): {names}, {size} MB.",
+            names=names,
+            size=size_mb,
+        ),
+    )
 
 
 class Stager:
@@ -177,7 +184,9 @@ class Stager:
         others = held(mine, self._roots, head)
         self._leave_out(seen, others, told("another program has it open or locked"))
         outrun = _outrun([path for path in mine if path in seen], sources, began_ns, head)
-        self._leave_out(seen, outrun, told("it is one with another file in its folder that somebody changed meanwhile"))
+        self._leave_out(
+            seen, outrun, told("it belongs with another file in its folder that somebody changed meanwhile")
+        )
         self._found.final = others | outrun
         kin = related(seen, touched.keys() | others | outrun, head_of)
         # One who has an index of his own now would take back with it what this commits.
@@ -189,7 +198,7 @@ class Stager:
         stuck = {change.source for change in changes if change.moved_from and change.path not in seen}
         self._moved -= stuck
         going = {path for path in stuck if path in seen and sources.get(path, path) == ""}
-        self._leave_out(seen, going, told("it stays, for it can't be put where the command moved it"))
+        self._leave_out(seen, going, told("it stays: it can't be put where the command moved it"))
         return seen
 
     def _leave_out(self, seen: dict[str, Seen], paths: Iterable[str], why: str) -> None:
@@ -355,7 +364,7 @@ class Stager:
                 held.add(path)
         kept = [step for step in found.steps if step.target.kind == "missing" and step.path in held]
         for step in kept:
-            why = told("it stays, for it holds what somebody else changed")
+            why = told("it stays: it holds what somebody else changed")
             found.conflicts.append((step.path, why))
         gone = {step.path for step in kept}
         found.changes = [each for each in found.changes if os.fsdecode(each.path) not in gone]

@@ -417,7 +417,7 @@ def contents_of(steps: Sequence[Step], reach: JournalReach) -> Generator[bytes]:
                 raise explain(error, step.path) from error
         state = step.now.state
         if len(data) != state.size or (not is_stamp(state.digest) and digest_of(data) != state.digest):
-            raise ToolError(ErrorKind.STALE, told("somebody changed it in this very moment"))
+            raise ToolError(ErrorKind.STALE, told("somebody changed it just now"))
         yield data
 
 

@@ -24,7 +24,7 @@ def undo_lines(report: UndoReport) -> list[str]:
         lines.append(say("Left as they are:") if report.restored else say("Nothing was undone:"))
         lines += _refused_lines(report.refused)
     lines += _advice(report.refused)
-    return lines or [say("All was already as before.")]
+    return lines or [say("Everything was already as before.")]
 
 
 def plan_lines(plan: UndoPlan) -> list[str]:
@@ -44,7 +44,7 @@ def plan_lines(plan: UndoPlan) -> list[str]:
 
 def damage_lines(damages: Sequence[Damage], path: str) -> list[str]:
     """Say where a journal or a record is damaged."""
-    lines = [say("{path} isn't as it was written:", path=visible_line(path))]
+    lines = [say("{path} was damaged or changed:", path=visible_line(path))]
     return lines + [f"  {say('byte {offset}: {what}', offset=each.offset, what=say(each.what))}" for each in damages]
 
 
@@ -64,7 +64,7 @@ def unsure_notes(changes: Sequence[ChangeRecord]) -> tuple[str, ...]:
     if not paths:
         return ()
     names = writable(", ".join(paths[:_MOST_NAMED]) + (", ..." if len(paths) > _MOST_NAMED else ""))
-    return (told("Undo leaves what may be somebody else's doing, unless it is told --unsure: {names}.", names=names),)
+    return (told("Undo leaves what somebody else may have changed, unless you say --unsure: {names}.", names=names),)
 
 
 def writable(text: str) -> str:
@@ -80,9 +80,11 @@ def _refused_lines(refused: Iterable[UndoRefusal]) -> list[str]:
 def _advice(refused: Sequence[UndoRefusal]) -> list[str]:
     lines: list[str] = []
     if any(each.needs == UNSURE for each in refused):
-        lines.append(say("--unsure takes what may be somebody else's too; a file can be named by itself."))
+        lines.append(
+            say("--unsure also takes back what somebody else may have changed; a file can be named by itself.")
+        )
     if any(each.needs == FORCE for each in refused):
-        lines.append(say("--force takes what was changed since, too."))
+        lines.append(say("--force also takes back what was changed since."))
     return lines
 
 

@@ -306,7 +306,7 @@ def _key_method() -> Json:
         "id": _KEY_METHOD,
         "name": say("Gemini API key"),
         "description": say(
-            "Set GEMINI_API_KEY in the environment that your editor starts dogu with, and start it anew."
+            "Set GEMINI_API_KEY in the environment that your editor starts dogu with, and start it again."
         ),
         "type": "env_var",
         "vars": [{"name": "GEMINI_API_KEY"}],

@@ -280,7 +280,7 @@ def _mode_words() -> dict[str, tuple[str, str]]:
         "default": (say("Ask"), say("Asks before anything is changed or run.")),
         "auto_edit": (say("Edit without asking"), say("Changes files without asking; asks before commands.")),
         "plan": (say("Plan"), say("Reads only; nothing is changed or run.")),
-        "yolo": (say("Ask nothing"), say("Asks only what must be asked each time.")),
+        "yolo": (say("Ask nothing"), say("Asks only what it always must.")),
     }
 
 

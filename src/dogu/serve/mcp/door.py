@@ -104,9 +104,9 @@ def _messages(line: bytes) -> list[bytes]:
 def _refuse(line: bytes, refuse: MemoryObjectSendStream[SessionMessage]) -> None:
     number = request_id_in(line)
     if number is None and not has_id(line):
-        sys.stderr.write(say("A line that is no message of the protocol was passed over.") + "\n")
+        sys.stderr.write(say("A line that isn't a message of the protocol was skipped.") + "\n")
         return
-    problem = mcp_types.ErrorData(code=_INVALID_REQUEST, message=say("This is no request that can be read."))
+    problem = mcp_types.ErrorData(code=_INVALID_REQUEST, message=say("This isn't a request that can be read."))
     error = mcp_types.JSONRPCError(jsonrpc="2.0", id=number, error=problem)
     refuse.send_nowait(SessionMessage(error))
 

@@ -296,6 +296,10 @@ class Asking:
                 self._shut()
             return self._answer[0] if self._answer else None
 
+    def cancel(self) -> None:
+        """Answer what is asked with nothing."""
+        self._give(None)
+
     def close(self) -> None:
         """Answer what is asked with nothing, and all that will be: the terminal is gone."""
         self._is_closed = True

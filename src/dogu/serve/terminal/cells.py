@@ -32,6 +32,11 @@ def width_of(text: str) -> int:
     return len(plain) if plain.isascii() else sum(map(get_cwidth, plain))
 
 
+def rows_of(text: str, cells: int) -> int:
+    """Return how many rows a text takes where a terminal of so many cells breaks its lines."""
+    return sum(max(1, -(-width_of(line) // cells)) for line in text.split("\n"))
+
+
 def labelled(label: str) -> str:
     """Return a label with a blank behind it, unless a wide mark ends it, which has its own."""
     return label if width_of(label[-1:]) > 1 else f"{label} "

@@ -16,10 +16,11 @@ from anyio import to_thread
 
 from dogu.contract.display import CommandPreview, Display, FileDiff
 from dogu.contract.errors import ToolError
-from dogu.language import said, say
+from dogu.language import said, say, told
 from dogu.policy.verdict import Decision
 from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Elicitation, Given, Outcome, Question
-from dogu.serve.terminal.cells import fit_middle, hanging, indented, wrapped
+from dogu.runtime.runtime import Runtime
+from dogu.serve.terminal.cells import fit_middle, hanging, indented, rows_of, wrapped
 from dogu.serve.terminal.choices import Choice, Menu
 from dogu.serve.terminal.draw import draw
 from dogu.serve.terminal.screen import Screen
@@ -187,14 +188,32 @@ class TerminalConfirm:
         return await self.go_on(question, default="n")
 
     async def go_on(self, question: str, *, default: str = "y") -> bool:
-        """Ask a plain yes or no."""
+        """Ask a plain yes or no; closing it is a no."""
+        is_yes = await self.decide(question, default=default)
+        if is_yes is None:
+            self._told(say("No."))
+        return is_yes is True
+
+    async def decide(self, question: str, *, default: str = "y") -> bool | None:
+        """The same; None where it was closed without an answer."""
         await self.settled()
         style = self._screen.style
         words = hanging(f"? {make_visible(say(question), keep='')}", self._screen.columns)
         self._screen.print(f"{style.paint('?', 'yellow', 'bold')}{words[1:]}")
         key = await self._screen.choose(Menu([Choice("y", say("Yes")), Choice("n", say("No"))], default=default))
+        if not key:
+            return None
         self._told(say("Yes.") if key == "y" else say("No."))
         return key == "y"
+
+    async def keep_jobs(self, runtime: Runtime) -> bool | None:
+        """Ask whether background jobs live on, unless that was said beforehand; None where the question was closed."""
+        running = await to_thread.run_sync(runtime.running_jobs)
+        running = [job for job in running if job.can_be_kept]  # the others end with the session, whatever is said
+        if not running or runtime.commands.keeps_jobs is not None:
+            return runtime.commands.keeps_jobs is True
+        commands = ", ".join(" ".join(job.command.split()) for job in running)
+        return await self.decide(told("Still running: {commands}. Keep it running?", commands=commands))
 
     async def elicit(self, elicitation: Elicitation) -> Given | Declined:
         """Put an MCP server's form, address or request before the user."""
@@ -243,7 +262,7 @@ class TerminalConfirm:
         around = "\n".join([*title, *told]).count("\n") + 1
         room = max(_FEWEST_LINES, screen.rows - around - choices - _BELOW) if screen.rows else _MOST_LINES
         shown = draw(question.confirmation.display, style, columns, most=room)
-        if screen.rows and (over := shown.count("\n") + 1 - room) > 0:  # what stands beside what can be folded
+        if screen.rows and (over := rows_of(shown, columns) - room) > 0:  # what stands beside what can be folded
             room = max(_FEWEST_LINES, room - over)
             shown = draw(question.confirmation.display, style, columns, most=room)
         screen.print("\n".join([*([""] if screen.rows else []), *title, shown, *told]))

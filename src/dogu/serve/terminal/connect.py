@@ -33,8 +33,8 @@ class ConnectMenu:
         self._is_offered = True
         self._say(
             say(
-                "No model is connected yet. Until then an offline demo model answers: it can list, read, find, search, "
-                "replace and run."
+                "No model is connected yet. Meanwhile an offline demo model answers: it can list, read, find, "
+                "search, replace and run."
             )
         )
         if not self._screen.is_live:

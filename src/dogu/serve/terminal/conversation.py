@@ -19,7 +19,7 @@ from dogu.agent.slash import Offer, Said, Send, SlashCommand, SlashCommands
 from dogu.agent.slash.model import Connections
 from dogu.contract import Content, ToolError
 from dogu.contract.content import parts_of
-from dogu.language import say, sentence, told
+from dogu.language import say, sentence
 from dogu.models.events import ModelError, ModelErrorKind
 from dogu.policy.mode import ApprovalMode
 from dogu.runtime.runtime import Runtime
@@ -56,7 +56,7 @@ _MODES = (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT, ApprovalMode.PLAN)
 
 _ADVICE = {  # what helps here, where the message itself speaks to every door
     ModelErrorKind.AUTH: sentence("/connect takes another key, or another model."),
-    ModelErrorKind.NOT_FOUND: sentence("/model lists the models there are."),
+    ModelErrorKind.NOT_FOUND: sentence("/model lists the models."),
 }
 
 Prepare = Callable[[str], Awaitable[Content]]
@@ -152,12 +152,8 @@ class Conversation:
             group.start_soon(self._ask_trust if asks_trust else self._menu.open)
             if self._talk.is_resumed:
                 await self._redraw()
-            while (message := await self._inbox.take()) is not None:
-                await self._do(message)
-                self._tell_notes()
-                if not self._inbox.waiting:
-                    self._screen.rest()
-            await self._settle_jobs()
+            while not await self._do_all():
+                pass
             self._screen.end()
             with anyio.move_on_after(_LONGEST_END_S):  # the terminal's last answers are read, and keys among them kept
                 await self._has_ended.wait()
@@ -178,16 +174,21 @@ class Conversation:
         has_begun = self._talk.is_resumed or bool(self._talk.agent.history.contents)
         self._go(NextSession(self._talk.place.session_id if has_begun else ""))
 
-    async def _settle_jobs(self) -> None:
-        """Before leaving: ask whether background jobs live on, unless that was said beforehand."""
-        runtime = self._talk.runtime
-        running = await to_thread.run_sync(runtime.running_jobs)
-        running = [job for job in running if job.can_be_kept]  # the others end with the session, whatever is said
-        if not running or runtime.commands.keeps_jobs is not None:
-            return
-        commands = ", ".join(" ".join(job.command.split()) for job in running)
-        keep = await self._confirm.go_on(told("Still running: {commands}. Keep it running?", commands=commands))
-        await runtime.settle_jobs(keep=keep)
+    async def _do_all(self) -> bool:
+        """Do what is sent, until the user leaves; False where that was cancelled, when asked about background jobs."""
+        while (message := await self._inbox.take()) is not None:
+            await self._do(message)
+            self._tell_notes()
+            if not self._inbox.waiting:
+                self._screen.rest()
+        keep = await self._confirm.keep_jobs(self._talk.runtime)
+        if keep is None and self._screen.is_live and not self._has_ended.is_set():
+            self._print(say("Cancelled."), "dim")
+            self._inbox.open(self._for_next)
+            self.next, self._for_next = None, []
+            return False
+        await self._talk.runtime.settle_jobs(keep=keep is True)
+        return True
 
     def _doings(self) -> Doings:
         return Doings(
@@ -196,7 +197,7 @@ class Conversation:
             leave=lambda: self._go(None),
             ended=self._screen_ended,
             live=self._live,
-            queued=lambda: self._inbox.waiting if self._scope is not None else [],
+            queued=lambda: self._inbox.waiting,
             unqueue=self._inbox.take_back,
             status=self._talk.status,
             open_last=lambda: self._open(0),
@@ -451,7 +452,7 @@ class Conversation:
         if not self._screen.is_live or not message.is_typed:
             return
         lines = make_visible(message.text).split("\n")
-        shown = [*lines[:10], f"… (+{len(lines) - 10})"] if len(lines) > 12 else lines
+        shown = [*lines[:10], say("… {count} more lines", count=len(lines) - 10)] if len(lines) > 12 else lines
         marked = [f"{'  ' if number else '› '}{line}" for number, line in enumerate(shown)]
         broken = hanging("\n".join(marked), self._screen.columns - 1).split("\n")
         lines = [style.paint(line, "prompt") for line in broken]

@@ -310,12 +310,12 @@ def _broken(text: str, columns: int) -> list[str]:
     return (wrapped(text, columns) if columns else text).split("\n")
 
 
-def _short(line: str, style: Style) -> str:
-    """Leave out the middle of a line of more than 2,000 characters (painted ones are no longer than that)."""
-    if len(line) <= _MOST_LINE_CHARS or "\x1b" in line:
+def _short(line: str, style: Style, most: int = _MOST_LINE_CHARS) -> str:
+    """Leave out the middle of a line of more than `most` characters (painted ones are no longer than that)."""
+    if len(line) <= most or "\x1b" in line:
         return line
-    left_out = say("… {count} characters left out …", count=len(line) - _MOST_LINE_CHARS)
-    half = _MOST_LINE_CHARS // 2
+    left_out = say("… {count} characters left out …", count=len(line) - most)
+    half = most // 2
     return line[:half] + style.paint(left_out, "dim") + line[-half:]
 
 
@@ -328,8 +328,11 @@ def _draw_command(preview: CommandPreview, style: Style, columns: int, most: int
     ]
     if most is not None:
         lines = folded(lines, style, most)
-        if len(command) > _MOST_COMMAND_CHARS:
-            lines = [_short(line, style) for line in folded(command.split("\n"), style, most)]
+        wide = 1 if command.isascii() else 2
+        room = columns * most // wide if columns else _MOST_COMMAND_CHARS
+        if len(command) > min(room, _MOST_COMMAND_CHARS):
+            whole = folded(command.split("\n"), style, most)
+            lines = [_short(line, style, min(_MOST_LINE_CHARS, room // len(whole))) for line in whole]
     told = [say("in {folder}", folder=visible_line(preview.directory))]
     told += [visible_line(preview.description)] if preview.description else []
     lines += [style.paint(line, "dim") for words in told for line in _broken(words, columns)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import anyio
 import anyio.lowlevel
@@ -23,12 +23,12 @@ class Inbox:
     def __init__(self) -> None:
         self._waiting: list[Message] = []
         self._changed = anyio.Event()
-        self._is_closed = False
+        self._is_closed = self._is_awaited = False
 
     @property
     def waiting(self) -> list[str]:
-        """The first lines of what waits."""
-        return [message.text.partition("\n")[0] or "…" for message in self._waiting]
+        """The first lines of what waits for what is done now."""
+        return [] if self._is_awaited else [message.text.partition("\n")[0] or "…" for message in self._waiting]
 
     def put(self, message: Message) -> None:
         """Add a message at the end."""
@@ -50,13 +50,19 @@ class Inbox:
         self._is_closed = True
         self._changed.set()
 
+    def open(self, waiting: Sequence[Message]) -> None:
+        """Take messages again, first these."""
+        self._waiting = [*waiting, *self._waiting]
+        self._is_closed = False
+
     async def take(self) -> Message | None:
         """Wait for the next message; None once closed."""
         while not self._waiting:
             if self._is_closed:
                 return None
-            self._changed = anyio.Event()
+            self._changed, self._is_awaited = anyio.Event(), True
             await self._changed.wait()
+        self._is_awaited = False
         return self._waiting.pop(0)
 
 

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from prompt_toolkit.application import get_app
 from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.document import Document
 from prompt_toolkit.filters import (
     Always,
     Condition,
@@ -78,6 +79,9 @@ class InputKeys:
         self._at_input = has_focus("input")
         self._chosen = chosen
         self._keys = KeyBindings()
+        self._seen = 0, "", 0
+        self._buffer.on_text_changed += self._keep_marks_whole
+        self._buffer.on_cursor_position_changed += self._keep_marks_whole
         sequences = [key_sequence(each) for each in (keys_of(action, chosen) for action in KEY_ACTIONS) if each]
         self._with_alt = {Keys.ControlM, *(sequence[1] for sequence in sequences if len(sequence) > 1)}
 
@@ -128,10 +132,6 @@ class InputKeys:
         @self._keys.add("up", filter=self._at_input & ~has_completions & Condition(takes_back), eager=True)
         def _(_event: KeyPressEvent) -> None:
             self._screen.take_back()
-
-        @self._keys.add("backspace", filter=self._at_input & Condition(lambda: self._mark() > 0), eager=True)
-        def _(_event: KeyPressEvent) -> None:
-            self._buffer.delete_before_cursor(self._mark())
 
     def _bind_clusters(self) -> None:
         """Move and erase by what is seen as one character: an emoji or a flag is several code points."""
@@ -313,8 +313,16 @@ class InputKeys:
         else:
             self._buffer.insert_text(self._screen.draft.picture(blob))
 
-    def _mark(self) -> int:
-        return self._screen.draft.mark_before(self._buffer.document.current_line_before_cursor)
+    def _keep_marks_whole(self, buffer: Buffer) -> None:
+        line, before, came_from = self._seen
+        self._seen = buffer.working_index, buffer.text, buffer.cursor_position
+        if line != buffer.working_index:  # an older prompt
+            return
+        draft = self._screen.draft
+        text, at = draft.without_parts(before, buffer.text, buffer.cursor_position)
+        document = Document(text, draft.outside_marks(text, at, came_from))
+        if document != buffer.document:
+            buffer.document = document
 
 
 def _repeated(act: Callable[[Buffer], None]) -> Callable[[KeyPressEvent], None]:

@@ -60,7 +60,7 @@ def keys_problems(chosen: Mapping[str, object]) -> list[str]:
     problems: list[str] = []
     for name, written in chosen.items():
         if name not in known:
-            problems.append(say("There is no action {name}: {names}.", name=name, names=", ".join(known)))
+            problems.append(say("There is no action {name}. Actions: {names}.", name=name, names=", ".join(known)))
             continue
         try:
             if written:

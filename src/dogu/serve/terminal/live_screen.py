@@ -54,6 +54,7 @@ from dogu.serve.terminal.style import Style
 _FRAME_S = 0.05
 _LONGEST_HELD_S, _LONGEST_SLOW_S = 1.0, 5.0  # a frame, until the last one was drawn; the latter on a slow line
 _MOST_COMPLETIONS = 8
+_MOST_QUEUED = 5
 _PROMPT = "› "
 _NARROWEST_WORDS = 20
 _MOST_COPIED_CHARS = 70_000  # terminals drop longer ones
@@ -214,7 +215,12 @@ class LiveScreen:
 
     async def run(self, doings: Doings) -> None:
         """Draw until the user leaves."""
-        self._doings = doings
+
+        def leave() -> None:
+            self._asking.cancel()  # what is asked then holds nobody up
+            doings.leave()
+
+        self._doings = msgspec.structs.replace(doings, leave=leave)
         try:
             self._app.after_render += self._ask_terminal
             self._app.after_render += self._note_drawn
@@ -383,7 +389,7 @@ class LiveScreen:
         is_searching = Condition(lambda: self._app.layout.is_searching if hasattr(self, "_app") else False)
         self._input = Window(
             BufferControl(self.buffer, search_buffer_control=searching, preview_search=True),
-            height=lambda: Dimension(min=1, max=max(3, self._output.get_size().rows // 3)),
+            height=lambda: Dimension(min=1, max=max(3, self._output.get_size().rows // 2)),
             get_line_prefix=self._prefix,
             wrap_lines=True,
             dont_extend_height=True,
@@ -423,8 +429,9 @@ class LiveScreen:
 
     def _queued_text(self) -> StyleAndTextTuples:
         queued = self._doings.queued() if self._doings is not None else []
-        lines = [self.style.paint(fit(f"  ⏎ {text}", self.columns - 1), "dim") for text in queued[-5:]]
-        return _drawn("\n".join(lines))
+        more = [say("… {count} more", count=len(queued) - _MOST_QUEUED)] if len(queued) > _MOST_QUEUED else []
+        lines = [f"  {text}" for text in (*more, *(f"⏎ {text}" for text in queued[-_MOST_QUEUED:]))]
+        return _drawn("\n".join(self.style.paint(fit(line, self.columns - 1), "dim") for line in lines))
 
     def _search_label(self, wanted: str) -> str:
         state = SearchState(wanted, SearchDirection.BACKWARD, ignore_case=True)

@@ -231,6 +231,20 @@ class _Markdown(Markdown):
         self.look, self.continues = look, continues
         self.markup = markup
         self.parsed = _parser().parse(markup)
+        for token in self.parsed:
+            token.children = _told_once(token.children) if token.children else token.children
+
+
+def _told_once(tokens: list[Token]) -> list[Token]:
+    """Leave the link out where its text is its address, which would be shown twice."""
+    kept: list[Token] = []
+    for token in tokens:
+        opened = kept[-2] if len(kept) > 1 else None
+        if token.type == "link_close" and opened is not None and opened.attrGet("href") == kept[-1].content:
+            del kept[-2]
+        else:
+            kept.append(token)
+    return kept
 
 
 @cache

@@ -21,7 +21,6 @@ from dogu.workspace.visible import strip_escapes
 
 _MOST_LINES, _MOST_CHARS = 10, 1_500
 _MOST_IMAGE_BYTES = 20 * 1024 * 1024
-_MARK_END = re.compile(r"\[[^\[\]\n]+\]$")
 
 
 class Draft:
@@ -42,7 +41,10 @@ class Draft:
         if lines <= _MOST_LINES and len(text) <= _MOST_CHARS:
             return text
         self._pasted += 1
-        mark = "[" + say("Pasted text #{number}: {lines} lines", number=self._pasted, lines=lines) + "]"
+        said = say("Pasted text #{number}: {lines} lines", number=self._pasted, lines=lines)
+        if lines == 1:
+            said = say("Pasted text #{number}: {count} characters", number=self._pasted, count=len(text))
+        mark = f"[{said}]"
         self._pastes[mark] = text
         return mark
 
@@ -57,10 +59,30 @@ class Draft:
         self._blobs[mark] = blob
         return mark
 
-    def mark_before(self, text: str) -> int:
-        """Return the length of the mark that a text ends with, 0 for none: it is deleted as a whole."""
-        match = _MARK_END.search(text)
-        return len(match[0]) if match and (match[0] in self._pastes or match[0] in self._blobs) else 0
+    def outside_marks(self, text: str, at: int, came_from: int) -> int:
+        """Return where a cursor stands that was to stand within a mark: a mark is passed as a whole."""
+        for start, end in self._marks(text):
+            if start < at < end:
+                return end if came_from <= start else start
+        return at
+
+    def without_parts(self, before: str, after: str, at: int) -> tuple[str, int]:
+        """Return the text and the cursor in it, after something was deleted there: no part of a mark is left.
+
+        What is left of a mark would be sent as it reads, and what the mark stands for would be lost.
+        """
+        start, end = at, at + len(before) - len(after)
+        if end <= start or before[:start] + before[end:] != after:
+            return after, at
+        first, last = start, end
+        for begun, ended in self._marks(before):
+            if begun < end and start < ended:
+                first, last = min(first, begun), max(last, ended)
+        return (after, at) if (first, last) == (start, end) else (before[:first] + before[last:], first)
+
+    def _marks(self, text: str) -> list[tuple[int, int]]:
+        known = (*self._pastes, *self._blobs)
+        return [found.span() for mark in known for found in re.finditer(re.escape(mark), text)]
 
     def message(self, text: str) -> Message:
         """Return what is sent for the input's text."""

@@ -80,7 +80,7 @@ class _Own:
             style.theme = rest
             self._screen.refresh()
         elif rest:
-            return Said(say("There is no theme {name}: {themes}.", name=rest, themes=", ".join(THEMES)))
+            return Said(say("There is no theme {name}. Themes: {themes}.", name=rest, themes=", ".join(THEMES)))
         told = say("Theme: {theme}. /settings ui.theme {theme} keeps it.", theme=style.theme)
         return Said(told)
 

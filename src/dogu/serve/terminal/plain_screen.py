@@ -199,6 +199,7 @@ class PlainScreen:
         with open_signal_receiver(signal.SIGINT) as signals:
             async for _ in signals:
                 if self._doings is not None and not self._doings.cancel():
+                    self.print("")  # the terminal has written ^C into the line
                     self.print(say("Nothing is running. Ctrl-D or /quit leaves."))
                     self._prompt()
 

@@ -157,9 +157,7 @@ _ROWS = (
     _Row(sentence("Deletes files that git doesn't track"), "git clean", "-f* -d* -x* --force"),
     _Row(sentence("Deletes {what} from the repository"), "git branch|git tag", "-D -d --delete", _operands),
     _Row(sentence("Deletes stashed changes"), "git stash drop|git stash clear"),
-    _Row(
-        sentence("Deletes from the repository what is kept to go back to"), _GIT_DELETES, "-d --prune* -f --force --all"
-    ),
+    _Row(sentence("Deletes what the repository keeps to go back to"), _GIT_DELETES, "-d --prune* -f --force --all"),
     _Row(sentence("Rewrites the last commit"), "git commit", "--amend"),
     _Row(sentence("Rewrites the repository's history"), "git filter-branch|git filter-repo"),
     _Row(

@@ -82,7 +82,7 @@ class _Sessions:
         words = [word for word in rest.split() if word != "--unverified"]
         if unknown := [word for word in words if word.startswith("--")]:
             flags = {"flag": unknown[0], "flags": "--unverified"}
-            return Said(say("/{name} knows no {flag}; it takes {flags}.", name="resume", **flags), is_failure=True)
+            return Said(say("/{name} doesn't know {flag}; it takes {flags}.", name="resume", **flags), is_failure=True)
         if words:
             session = NextSession(" ".join(words), is_unverified="--unverified" in rest.split())
             problem = await to_thread.run_sync(self._problem, session, abandon_on_cancel=True)
@@ -103,10 +103,10 @@ class _Sessions:
             match error.kind:
                 case ErrorKind.NOT_FOUND:
                     told = say(error.message).partition("`dogu")[0].rstrip()
-                    return labelled(told) + say("/resume lists those there are.")
+                    return labelled(told) + say("/resume lists the sessions.")
                 case ErrorKind.STALE:
                     return say(
-                        "The record of {id} isn't as it was written. /resume {id} --unverified goes on with it.",
+                        "The record of {id} was damaged or changed. /resume {id} --unverified goes on anyway.",
                         id=session.session_id,
                     )
                 case _:
@@ -118,7 +118,7 @@ class _Sessions:
     async def add_folder(self, rest: str) -> Said:
         folder = await to_thread.run_sync(os.path.realpath, self._located(rest))
         if not rest or not await to_thread.run_sync(os.path.isdir, folder):
-            return Said(say("/add-dir takes a folder that is there."), is_failure=True)
+            return Said(say("/add-dir takes an existing folder."), is_failure=True)
         has_begun = await to_thread.run_sync(self._has_begun)
         self._go(NextSession(self._place.session_id if has_begun else "", adds=folder))
         return Said("")

@@ -118,6 +118,8 @@ class Show:
         """Print what is under way, and a note; one that was told just now isn't told twice."""
         self._end_thought()
         self._answer.end()
+        if self._retried is not None and say(note).startswith(say(self._retried.reason)):
+            self._retried, self._retries = None, 0  # what failed for good says itself what was tried
         self._tell_retries()
         if note and note != self._told:
             self._told = note

@@ -32,7 +32,7 @@ _KEPT_LONGEST = ("mode", "jobs", "context", "cost", "branch", "model", "folder")
 def status_problem(parts: Sequence[str]) -> str:
     """Say what is wrong with the parts that the settings want; '' when nothing is."""
     is_known = set(parts) <= set(STATUS_PARTS)
-    return "" if is_known else say("It takes a list of {choices}.", choices=", ".join(STATUS_PARTS))
+    return "" if is_known else say("Possible values, in a list: {choices}.", choices=", ".join(STATUS_PARTS))
 
 
 def settings_problems(keys: Mapping[str, str], parts: Sequence[str]) -> list[str]:

@@ -121,7 +121,7 @@ def _read(entry: str) -> _Entry:
             return _Entry(network=ip_network(entry))
         except ValueError as error:
             raise ValueError(
-                told("{entry!r} is no network such as 10.0.0.0/8, and no host's name holds a slash", entry=entry)
+                told("{entry!r} isn't a network such as 10.0.0.0/8, and no host's name holds a slash", entry=entry)
             ) from error
     host, port = split_host(entry)
     address = _address(host)
@@ -130,7 +130,7 @@ def _read(entry: str) -> _Entry:
     name = plain_name(host)
     if not _NAME.fullmatch(name):
         raise ValueError(
-            told("{entry!r} is no host such as example.com, *.example.com or example.com:443", entry=entry)
+            told("{entry!r} isn't a host such as example.com, *.example.com or example.com:443", entry=entry)
         )
     return _Entry(name, port=port)
 

@@ -69,7 +69,7 @@ async def test_a_call_that_isn_t_answered_has_a_time_limit_and_is_cancelled(tmp_
         await good_works(runtime)
         if fault == "hang-call":
             assert await becomes_true((tmp_path / "cancelled").exists)
-        warned = {"not-json": "no messages, which are ignored", "wrong-id": "what nobody had asked (id 987654)"}
+        warned = {"not-json": "aren't messages, which are ignored", "wrong-id": "what nobody had asked (id 987654)"}
         assert warned.get(fault, "") in "\n".join(runtime.notes)
 
 
@@ -123,7 +123,7 @@ async def test_an_answer_that_is_no_json_fails_its_call_at_once_and_the_next_is_
 async def test_a_stray_print_that_begins_like_a_message_costs_no_call(tmp_path: Path):
     async with opened(tmp_path, "stray-print") as runtime:
         assert (await result_of(runtime)).llm_content == "hello"
-        assert "no messages, which are ignored" in note_of(runtime)
+        assert "aren't messages, which are ignored" in note_of(runtime)
 
 
 async def test_a_broken_line_that_names_no_call_is_told_where_no_answer_comes(tmp_path: Path):
@@ -364,5 +364,5 @@ async def test_what_is_no_web_address_is_never_put_before_the_user(tmp_path: Pat
 
     async with opened(tmp_path, "bad-address", elicit=elicit) as runtime:
         assert (await result_of(runtime)).llm_content == "answered"
-        assert "no web address: declined" in note_of(runtime)
+        assert "isn't a web address: declined" in note_of(runtime)
     assert json.loads((tmp_path / "answers").read_text())["result"] == {"action": "decline"}

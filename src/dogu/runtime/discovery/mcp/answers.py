@@ -159,7 +159,7 @@ class Answering:
 
     async def _open_address(self, params: mcp_types.ElicitRequestURLParams) -> mcp_types.ElicitResult:
         if not re.match(r"https?://[^/\s]", params.url):
-            self._tell(told("it asked to open {url!r}, which is no web address: declined", url=params.url[:200]))
+            self._tell(told("it asked to open {url!r}, which isn't a web address: declined", url=params.url[:200]))
             return mcp_types.ElicitResult(action="decline")
         title = told("The MCP server {server} asks you to open an address:", server=self._alias)
         answer = await self._ask_user(Elicitation(title, params.message, url=params.url))

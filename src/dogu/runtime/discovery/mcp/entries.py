@@ -418,7 +418,7 @@ def _check_values(alias: str, raw: _Raw) -> None:
     address = raw.url or raw.http_url
     if address and not re.match(r"https?://[^/\s]", address):
         key = "url" if raw.url else "httpUrl"
-        raise EntryError(key, told("{address} is no http or https address", address=repr(address)))
+        raise EntryError(key, told("{address} isn't an http or https address", address=repr(address)))
     if raw.protocol and not re.fullmatch(r"\d{4}-\d\d-\d\d", raw.protocol):
         raise EntryError(
             "protocol", told("protocol takes a version such as 2025-11-25, not {given}", given=repr(raw.protocol))

@@ -100,7 +100,7 @@ class Requests:
             page = await self._send(request(params=params))  # pyright: ignore[reportCallIssue]  (each names its own method)
             found = page.get(key)
             if not isinstance(found, list):
-                return rows, [told("it listed its {what} as something that is no list", what=what)]
+                return rows, [told("it listed its {what} as something that isn't a list", what=what)]
             rows += cast("list[object]", found)
             following = page.get("nextCursor")
             if not isinstance(following, str) or not following or len(rows) > _MOST_ROWS:

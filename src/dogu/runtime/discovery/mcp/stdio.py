@@ -218,7 +218,7 @@ class StdioLink:
             shown = line[:80].decode("utf-8", "replace")
             self._tell_once(
                 told(
-                    "it writes lines to standard output that are no messages, which are ignored: {shown!r}", shown=shown
+                    "it writes lines to standard output that aren't messages, which are ignored: {shown!r}", shown=shown
                 )
             )
 

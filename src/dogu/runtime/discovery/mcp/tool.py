@@ -159,7 +159,7 @@ def _remote_name(declared: JsonObject) -> str:
 def _schema(name: str, declared: JsonObject) -> JsonObject:
     schema = _object(declared.get("inputSchema"), "its inputSchema")
     if schema.get("type", "object") != "object":
-        raise DeclarationError(told("its inputSchema is no schema of an object"))
+        raise DeclarationError(told("its inputSchema isn't an object schema"))
     if _is_deeper(schema, _DEEPEST_SCHEMA):
         raise DeclarationError(told("its inputSchema is nested more than {limit} levels deep", limit=_DEEPEST_SCHEMA))
     try:
@@ -208,13 +208,13 @@ def _is_deeper(value: object, levels: int) -> bool:
 
 def _object(value: object, what: str) -> JsonObject:
     if not isinstance(value, dict):
-        raise DeclarationError(told("{what} is no object but a {kind}", what=what, kind=type(value).__name__))
+        raise DeclarationError(told("{what} isn't an object but a {kind}", what=what, kind=type(value).__name__))
     return cast("JsonObject", value)
 
 
 def _visible(text: object) -> str:
     if not isinstance(text, str):
-        raise DeclarationError(told("its description is no text"))
+        raise DeclarationError(told("its description isn't a text"))
     return make_visible(text)
 
 
