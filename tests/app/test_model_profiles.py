@@ -10,6 +10,7 @@ import pytest
 
 from dogu.agent.system_prompt import Surroundings, system_prompt
 from dogu.app.model_choice import open_model, provider_of
+from dogu.app.model_lists import models_of
 from dogu.app.options import Door, Options, Start, read_settings
 from dogu.app.surroundings import surroundings_of
 from dogu.models.contents import user_content
@@ -17,6 +18,7 @@ from dogu.models.events import ModelError
 from dogu.settings import SettingsError
 from dogu.testing import FakeGemini, FakeMessages, FakeOpenAI, FakeResponses
 from dogu.testing.turn import Turn
+from dogu.testing.wire_server import Reply, WireRequest, WireServer
 
 pytestmark = pytest.mark.anyio
 
@@ -75,6 +77,24 @@ async def test_headers_of_the_settings_are_sent_on_every_wire(tmp_path: Path, pr
         place = {"provider": provider, "apiKey": "k", "baseUrl": fake.base_url}
         assert await ask(tmp_path, **place, headers={"X-Team": "a"}) == ""
         assert fake.requests[0].headers["x-team"] == "a"
+
+
+async def test_a_list_of_models_is_asked_for_with_the_headers_and_by_the_proxy_of_the_settings(tmp_path: Path) -> None:
+    asked: list[tuple[str, str | None]] = []
+
+    def answer(request: WireRequest, reply: Reply) -> None:
+        asked.append((request.path, request.headers.get("x-team")))
+        reply.send(200, b'{"data": [{"id": "model-a"}]}')
+
+    server = WireServer(answer)
+    server.start()
+    try:
+        place = {"provider": "openai_compatible", "baseUrl": "http://models.invalid/v1", "proxy": server.url}
+        settings = read_settings(options_with(tmp_path, {**place, "headers": {"X-Team": "a"}}))
+        assert (await models_of(settings.model)).names == ("model-a",)
+    finally:
+        server.close()
+    assert asked == [("/v1/models", "a")]
 
 
 async def ask(tmp_path: Path, **model: object) -> str:

@@ -91,7 +91,8 @@ class SessionConnections:
 
     async def models_with(self, key: str, provider: str) -> ModelList:
         """Ask a provider with a key which models it has."""
-        return await _models_of(msgspec.structs.replace(self._settings, provider=provider, base_url="", api_key=key))
+        theirs = msgspec.structs.replace(self._settings, provider=provider, base_url="", api_key=key, headers={})
+        return await _models_of(theirs)
 
     async def check_key(self, key: str, provider: str = providers.GEMINI.name) -> KeyCheck:
         """Ask a provider whether it takes a key: Gemini by a count of tokens, others by their list of models."""

@@ -38,8 +38,9 @@ async def models_of(settings: ModelSettings) -> ModelList:
     try:
         key = await key_of(provider, settings).text()
         headers = {listed.key_header: listed.key_prefix + key} if key else {}
+        headers |= {**listed.headers, **settings.headers}
         address = provider.address(settings.base_url, os.environ)
-        answer = await _get(endpoint(address, listed.path), headers | dict(listed.headers), _LIST_S)
+        answer = await _get(endpoint(address, listed.path), headers, _LIST_S, settings.proxy)
         return ModelList(listed.names(answer), is_open=listed.is_open)
     except ListError as error:
         return ModelList((), str(error))
@@ -73,12 +74,12 @@ class ListError(Exception):
     """The list can't be had; the text says why."""
 
 
-async def _get(url: str, headers: Mapping[str, str], timeout_s: float) -> dict[str, Any]:
+async def _get(url: str, headers: Mapping[str, str], timeout_s: float, proxy: str = "") -> dict[str, Any]:
     data = b""
     local = url.startswith("http://127.0.0.1:")
     try:
         async with (
-            httpx2.AsyncClient(timeout=timeout_s, trust_env=not local) as client,
+            httpx2.AsyncClient(timeout=timeout_s, trust_env=not local, proxy=proxy or None) as client,
             client.stream("GET", url, headers=headers) as answer,
         ):
             if answer.status_code != 200:
@@ -87,7 +88,7 @@ async def _get(url: str, headers: Mapping[str, str], timeout_s: float) -> dict[s
                 data += piece
                 if len(data) > _MOST_BYTES:
                     raise ListError("too long")
-    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL, ImportError, ValueError) as error:  # a proxy's address among them
         raise ListError(type(error).__name__) from error
     try:
         return msgspec.json.decode(data, type=dict[str, Any])
