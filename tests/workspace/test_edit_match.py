@@ -1379,3 +1379,31 @@ def test_all_lines_that_move_by_as_much_are_in_the_terms_of_old_string() -> None
     text = "top:\n  # one\n  name:\n    style: a\nend: 1\n"
     old = "top:\n    # one\n    name:\n        style: a\n"
     assert after(text, old, "# one\nname:\n    style: a\n") == "# one\nname:\n  style: a\nend: 1\n"
+
+
+def test_a_block_of_code_gets_a_fence_for_its_indentation() -> None:
+    text = "Run:\n\n    one\n    two\n\nMore.\n"
+    new = "```sh\none\ntwo\n```\n"
+    found = match_edit(text, "    one\n    two\n", new, path="a.md")
+    assert isinstance(found, Edit)
+    assert text.replace("    one\n    two\n", new) == text[:6] + found.replacements[0].body + text[22:]
+
+
+def test_what_takes_one_move_from_the_file_is_in_its_terms() -> None:
+    text = "    a:\n        one()\n        two()\n    b:\n        three()\n"
+    old = "a:\n    one()\n    two()\nb:\n    three()\n"
+    new = "    a:\n        one()\n            two()\n    b:\n        three()\n"
+    assert after(text, old, new) == new
+
+
+def test_a_text_that_only_loses_lines_isnt_made_already_by_what_stays() -> None:
+    text = "begin()\nif old:\n    install(a)\nelse:\n    install(production)\n    check(production)\nend()\n"
+    old = "  if old:\n      install(a)\n  else:\n      install(production)\n      check(production)\n"
+    made = after(text, old, "  install(production)\n  check(production)\n")
+    assert made == "begin()\ninstall(production)\ncheck(production)\nend()\n"
+
+
+def test_the_nearest_lines_are_those_most_like_the_longest_one() -> None:
+    text = "one line of this text\n\n```\n\nanother line of this long text that says more\n\n```\n\nend\n"
+    found = refusal(text, "another line of that long txt that says more\n\n```\nx\n", "")
+    assert "+ another line of this long text that says more" in found.nearest

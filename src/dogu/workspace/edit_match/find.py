@@ -40,6 +40,7 @@ from dogu.workspace.edit_match.result import (
     lie_apart,
     spliced,
 )
+from dogu.workspace.edit_match.unescape import is_fenced
 from dogu.workspace.edit_match.verify import (
     block_indent,
     check_indents,
@@ -133,7 +134,7 @@ def _outdented(text: str, span: tuple[int, int], old: str, new: str, path: str) 
     Raises `UncleanError` where a whole block may be meant to stand less deep.
     """
     indent, lost = indent_of(old.partition("\n")[0]), lost_indent(old, new)
-    if not new.strip() or (span[0] and "\n" not in (old[0], text[span[0] - 1])):
+    if not new.strip() or is_fenced(new) or (span[0] and "\n" not in (old[0], text[span[0] - 1])):
         return []
 
     def parses(body: str) -> bool:

@@ -33,6 +33,7 @@ _CURLY = re.compile("[“”‘’]")
 _ESCAPED_CURLY = re.compile(r"\\[“”‘’]")
 _STRAIGHT = "\"'"
 _FEWEST_CHARS = 8
+_CODE_INDENT = 4
 _MOST_PIECES = 5
 _RULE = "======="
 _BREAK = "\\n"
@@ -129,6 +130,9 @@ def _is_fenced_alone(old: str, new: str, text: str, *, is_code: bool) -> bool:
     is_half = found % 2 == 1 and (_FENCE_LINE.match(lines[0]) or _FENCE_LINE.match(lines[-1])) is not None
     if not found or _FENCE_LINE.search(old) or not (is_half or is_fenced(new)):
         return False
+    deep = [len(indent_of(string.lstrip("\n")).expandtabs()) for string in (old, new)]
+    if not is_code and not is_half and deep[0] >= _CODE_INDENT > deep[1] == 0:
+        return False  # a block of code gets a fence for its indentation
     return (is_code and not is_half) or not _FENCE_LINE.search(text)
 
 

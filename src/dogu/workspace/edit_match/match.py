@@ -231,7 +231,8 @@ class _Matcher:
                 continue
             is_short = ("\n" not in text.strip("\n") and word_chars(key) < _MANY_CHARS) or key in fold(old)
             for place in folded_places(self._folded, text, at_most=_MOST_MADE) if is_there or not is_short else ():
-                if place.end <= start or end <= place.start or text is not made:
+                is_beside = place.end <= start or end <= place.start
+                if is_beside or (text is not made and key not in fold(old)):
                     reason = "new_string is there already; was this edit made before?"
                     return Refused(Why.UNCLEAR, found.stage, reason, ((place.start, place.end),))
         return None

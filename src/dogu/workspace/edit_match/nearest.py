@@ -101,15 +101,15 @@ def _aligned(index: LineIndex, keys: list[str], start: int) -> tuple[int, int]:
 
 def _starts(index: LineIndex, keys: list[str]) -> list[int]:
     starts = likely_starts(index, keys)[:_CANDIDATES]
-    if starts:
+    longest = max(range(len(keys)), key=lambda i: len(keys[i]))
+    if starts and keys[longest] in index.keys:
         return starts
     from rapidfuzz import fuzz, process
 
-    longest = max(range(len(keys)), key=lambda i: len(keys[i]))
     found = process.extractOne(
         keys[longest], index.keys[:_MOST_SEARCHED_LINES], scorer=fuzz.ratio, score_cutoff=_LEAST_ALIKE_PERCENT
     )
-    return [] if found is None else [found[2] - longest]
+    return starts if found is None else [*starts, found[2] - longest]
 
 
 def _diff(ours: Sequence[str], theirs: Sequence[str]) -> str:
@@ -118,7 +118,10 @@ def _diff(ours: Sequence[str], theirs: Sequence[str]) -> str:
         if tag != "equal":
             out += [f"- {line}" for line in ours[i1:i2]] + [f"+ {line}" for line in theirs[j1:j2]]
             continue
-        beside = [i1] * bool(j1 or i1) + [i2 - 1] * bool(i2 < len(ours) or j2 < len(theirs))
+        # A blank line says nothing of a place: up to the next one that does.
+        full = [i for i in range(i1, i2) if ours[i].strip()] or [i1]
+        beside = [*range(i1, full[0] + 1)] if j1 or i1 else []
+        beside += range(full[-1], i2) if i2 < len(ours) or j2 < len(theirs) else ()
         out += [f"  {ours[i]}" for i in dict.fromkeys(beside)]
     cut = [
         line if len(line) <= _LONGEST_LINE_CHARS else line[:_LONGEST_LINE_CHARS] + "..."

@@ -235,7 +235,8 @@ def _indentation(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]],
         for i, row in enumerate(at.rows)
         if row.units and at.begins_line(i) and not (i == at.head and lost_head)
     }
-    is_ours = _moves_in_terms_of_old(shifted, new, pairs)
+    shifts = _shifts(shifted, new, pairs)
+    is_ours, is_simpler = (len(shifts[0]) == 1 != len(shifts[1])), len(shifts[1] - {0}) < 2 <= len(shifts[0] - {0})
     shifted = {i: pair for i, pair in shifted.items() if pair[0] != pair[1]}
     written = [j for j, line in enumerate(new) if line.strip()]
     if not shifted or not written or is_ours or _moves_as_one(at, shifted, new):
@@ -253,17 +254,18 @@ def _indentation(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]],
             raise UncleanError("new_string begins as deep as the file does, and goes on as old_string has it")
         return edges == {True}
     contradicted = False in lines or False in edges or _has_garbled(at, shifted, new)
-    if contradicted and True in edges:
+    if contradicted and True in edges and not is_simpler:
         raise UncleanError("new_string indents some lines as old_string has them and others as the file does")
-    return bool(edges or lines) and not contradicted
+    # Several moves make `new` of what `old` has, and one of what the file has: that is simpler.
+    return bool(edges or lines) and (not contradicted or (True in edges and is_simpler))
 
 
-def _moves_in_terms_of_old(
+def _shifts(
     indents: dict[int, tuple[str, str]], new: Sequence[str], pairs: Sequence[tuple[int, int]]
-) -> bool:
-    """Whether all that both strings have moves by as much if `new` is in the terms of `old`, and else doesn't."""
+) -> tuple[set[int], set[int]]:
+    """Return by how much lines that both strings have move if `new` is in the terms of `old`, and if in the file's."""
     moved = [(len(indent_of(new[j])), *map(len, indents[i])) for i, j in pairs if i in indents]
-    return len({there - mine for there, mine, _ in moved}) == 1 != len({there - file for there, _, file in moved})
+    return {there - mine for there, mine, _ in moved}, {there - file for there, _, file in moved}
 
 
 def _moves_as_one(at: Rows, shifted: dict[int, tuple[str, str]], new: Sequence[str]) -> bool:
