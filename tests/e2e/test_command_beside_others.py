@@ -147,6 +147,25 @@ def test_a_user_s_own_layer_renames_folders_as_the_system_does(program: Program)
     assert _facts(program) == before
 
 
+def test_a_user_s_own_layer_renames_a_folder_that_is_deeper_than_a_path_may_be_long(program: Program) -> None:
+    words = (shutil.which("unshare") or "", "-Ur")
+    if not words[0] or subprocess.run([*words, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no namespaces of a user's own here")
+    (program.root / "top").mkdir()
+    deepest = os.open(program.root / "top", os.O_PATH)
+    for _ in range(20):
+        os.mkdir("d" * 250, dir_fd=deepest)
+        below = os.open("d" * 250, os.O_PATH, dir_fd=deepest)
+        os.close(deepest)
+        deepest = below
+    argv = (*words, *PROGRAM, "call", "--approval-mode", "yolo", "run_shell_command", '{"command": "mv top moved"}')
+    done = subprocess.run(argv, cwd=program.root, env=program.environ(), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    os.close(deepest)
+    assert os.listdir(program.root) == ["moved"]
+    assert b"without one" in done.stdout
+
+
 def _facts(program: Program) -> dict[str, object]:
     """What lies in the folder: kinds, modes, contents and which names are of one file."""
     found: dict[str, object] = {}

@@ -111,6 +111,17 @@ def test_what_was_undone_is_redone_and_a_file_is_undone_by_its_name(program: Pro
     assert program.run("redo").returncode == 54
 
 
+def test_a_file_that_was_moved_goes_back_where_it_lay_when_it_is_undone_by_its_name(program: Program):
+    (program.root / "d").mkdir(mode=0o750)
+    (program.root / "d/a").write_text("1")
+    call(program, "run_shell_command", command="mv d e; touch other")
+    assert program.run("undo", "e/a", "--unsure").returncode == 0
+    assert (program.root / "d/a").read_text() == "1"
+    assert (program.root / "d").stat().st_mode & 0o777 == 0o750
+    assert program.run("redo").returncode == 0
+    assert (program.root / "e/a").read_text() == "1"
+
+
 def test_a_journal_that_was_changed_is_told_and_gone_on_with_when_told_to(program: Program):
     path = program.root / "a.txt"
     path.write_text("old")

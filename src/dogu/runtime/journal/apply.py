@@ -72,7 +72,7 @@ class Applier:
         What goes does so first, the deepest first; then folders are made, then what lies in them; their own modes last.
         """
         self._paths = {step.path for step in steps}
-        steps, emptied = apart(sorted(steps, key=lambda step: step.path))
+        steps, emptied, replaced = apart(sorted(steps, key=lambda step: step.path))
         gone = {step.path for step in reversed(steps) if step.goes_first and self._tried(step, self._take_away)}
         for step in steps:
             is_new = step.target.kind == "folder" and step.now.state.kind != "folder" and not step.source
@@ -91,8 +91,10 @@ class Applier:
                 self._tried(step, self._settle_folder)
         for step in reversed(emptied):
             self._tried(step, self._take_away)
+        gone = {step.path for step in replaced if self._tried(step, self._take_away)}
+        self._put([step for each in replaced if (step := each.without_old(gone)) is not None])
         if self._durable:
-            self._sync(steps)
+            self._sync([*steps, *replaced])
         self._let_go()
         return self._done, [*self._refused.values()]
 

@@ -88,16 +88,19 @@ class Step(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, now=Seen(MISSING)) if self.path in gone else None
 
 
-def apart(steps: Sequence[Step]) -> tuple[list[Step], list[Step]]:
-    """Take out what goes because it is moved elsewhere by another step; the second value are the folders it leaves."""
+def apart(steps: Sequence[Step]) -> tuple[list[Step], list[Step], list[Step]]:
+    """Take out what goes because it is moved elsewhere by another step; the other values are the folders it leaves that
+    go, and those in whose place something else comes."""
     sources = {step.source for step in steps if step.source}
     if not sources:
-        return list(steps), []
+        return list(steps), [], []
     left: set[str] = set()
     for source in sources:
         while (source := os.path.dirname(source)) not in left and source != "/":
             left.add(source)
     going = [step for step in steps if step.target.kind == "missing"]
-    emptied = [step for step in going if step.path in left and step.now.state.kind == "folder"]
-    moved = {step.path for step in (*emptied, *(step for step in going if step.path in sources))}
-    return [step for step in steps if step.path not in moved], emptied
+    folders = [step for step in steps if step.goes_first and step.path in left and step.now.state.kind == "folder"]
+    emptied = [step for step in folders if step.target.kind == "missing"]
+    replaced = [step for step in folders if step.target.kind != "missing"]
+    moved = {step.path for step in (*folders, *(step for step in going if step.path in sources))}
+    return [step for step in steps if step.path not in moved], emptied, replaced

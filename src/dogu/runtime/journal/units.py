@@ -30,9 +30,12 @@ class Units:
         self._look = look
 
     def with_companions(self, net: Mapping[str, PathChange], wanted: str) -> list[str]:
-        """Return the paths that are wanted, and those that are one thing with a file that is."""
+        """Return the paths that are wanted, where moved ones of them lay, and what is one thing with a wanted file."""
         paths = within(net, wanted)
-        if not wanted or paths != [wanted]:
+        if not wanted:
+            return paths
+        paths = [*paths, *_homes(net, paths)]
+        if paths != [wanted]:
             return paths
         head = self._head_of({path: change.before for path, change in net.items()})
         return [*paths, *sorted(companions(net, paths, head))]
@@ -131,6 +134,22 @@ class Units:
             return self._kept.head(target) if found is None and target is not None and target.kind == "file" else found
 
         return head
+
+
+def _homes(net: Mapping[str, PathChange], paths: Collection[str]) -> list[str]:
+    """Return the paths that files which these hold have left, with the folders there that went."""
+    left = {
+        change.before.digest: path
+        for path, change in net.items()
+        if change.before.kind == "file" and change.before.size and change.after.kind == "missing"
+    }
+    found: set[str] = set()
+    for path in paths:
+        home = left.get(net[path].after.digest, "") if net[path].before.kind == "missing" else ""
+        while home in net and home not in found:
+            found.add(home)
+            home = os.path.dirname(home)
+    return sorted(found.difference(paths))
 
 
 def _repositories(

@@ -27,6 +27,7 @@ _CALLS = {"x86_64": (82, 264, 316), "aarch64": (-1, 38, 276)}  # rename, renamea
 _OPENAT2 = 437
 _IN_ROOT = 0x10
 _NO_REPLACE = 1
+_LONGEST_PATH = 3_800  # of a folder: with a name in it the kernel takes no longer one
 _MOST_ENTRIES = 100_000
 _MOST_BYTES = 4 << 30
 _SPARE_BYTES = 256 << 20
@@ -209,7 +210,7 @@ def _entries(place: int, name: bytes) -> list[_Entry] | None:
                     todo.append((path + b"/" + within, (*parts, within)))
         finally:
             os.close(folder)
-        if size > most or len(found) > _MOST_ENTRIES:
+        if size > most or len(found) > _MOST_ENTRIES or len(path) > _LONGEST_PATH:
             return None
     return found
 

@@ -49,6 +49,11 @@ class _Folder(msgspec.Struct, frozen=True):
     is_opaque: bool = False
     identity: bytes = b""
 
+    @property
+    def is_moved(self) -> bool:
+        """Whether the command has moved it, or a folder that it lies in: nothing was there before."""
+        return self.lower != self.path
+
     def of(self, name: str, lower: str = "", *, is_opaque: bool = False, identity: bytes = b"") -> _Folder:
         path, below = os.path.join(self.path, name), lower or os.path.join(self.lower, name)
         return _Folder(f"{self.upper}/{name}", path, below, is_opaque, identity)
@@ -154,9 +159,8 @@ class _Reader:
         identity = _origin(pair.upper, name) if is_below or moved_from else b""
         folder = pair.folder.of(name, moved_from, is_opaque=is_opaque, identity=identity)
         mode = _closed_mode(pair.upper, name)
-        own = StagedChange(
-            folder.path, folder.upper, has_marks=True, was_there=not moved_from, mode=mode, is_folder=True
-        )
+        was_there = not moved_from and not pair.folder.is_moved
+        own = StagedChange(folder.path, folder.upper, has_marks=True, was_there=was_there, mode=mode, is_folder=True)
         if moved_from:
             yield msgspec.structs.replace(own, moved_from=moved_from, origin=identity)
         elif is_below:
@@ -165,7 +169,7 @@ class _Reader:
                 yield msgspec.structs.replace(own, origin=identity)
         else:
             # Copied from one that is no longer there: somebody has removed it since, with all that was in it.
-            was_there = old is None and any(map(_is_origin, marks))
+            was_there = was_there and old is None and any(map(_is_origin, marks))
             inside = _all_new(folder) if old is None and all(map(_is_opaque_mark, marks)) else None
             is_whole = inside is not None
             yield msgspec.structs.replace(own, has_marks=bool(marks), was_there=was_there, whole=is_whole)
@@ -178,8 +182,7 @@ class _Reader:
         marks = _marks(pair.upper, name)
         is_copied = any(map(_is_origin, marks))
         # Nothing below: it came here under another name, or what it was made of has been removed meanwhile by another.
-        is_in_moved = pair.folder.lower != pair.folder.path
-        was_there = is_copied and not is_in_moved and (old is not None or self._is_touched(pair.lower))
+        was_there = is_copied and not pair.folder.is_moved and (old is not None or self._is_touched(pair.lower))
         is_same = (
             old is not None
             and is_copied
