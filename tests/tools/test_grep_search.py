@@ -191,8 +191,13 @@ async def test_so_many_matches_a_file_leave_room_for_those_of_others(tmp_path: P
     assert "showing the first 2 of 4" in text
 
 
-async def test_a_pattern_of_lines_to_leave_out_is_said_not_to_be_applied(tmp_path: Path) -> None:
-    make(tmp_path, **{"a.txt": "one x\n"})
-    text = await found(tmp_path, "x", exclude_pattern="one")
-    assert "one x" in text
-    assert "not applied" in text
+async def test_lines_with_a_pattern_to_leave_out_are_left_out(tmp_path: Path) -> None:
+    make(tmp_path, **{"a.txt": "one x\nx two\nthree\nx one\n", "b.txt": "x one\n"})
+    text = await found(tmp_path, "x", exclude_pattern="^one|one$")
+    assert text == 'Found 1 match for pattern "x" in path ".":\n---\nFile: a.txt\nL2: x two\n---'
+    beside = await found(tmp_path, "x", exclude_pattern="^one|one$", context_lines=1)
+    assert "L1- one x\nL2: x two\nL3- three\n---" in beside
+    assert "a.txt" in (names := await found(tmp_path, "x", exclude_pattern="one", names_only=True))
+    assert "b.txt" not in names
+    assert "No matches" in await found(tmp_path, "x", exclude_pattern="x")
+    assert "L1: one x\n" in await found(tmp_path, "x", exclude_pattern="two", max_matches=1)

@@ -104,15 +104,19 @@ class GrepSearch(Tool[GrepSearchArgs]):
             case_sensitive=args.case_sensitive,
             fixed_strings=args.fixed_strings,
             context_lines=args.context_lines,
-            names_only=args.names_only,
-            max_matches=MOST_MATCHES if args.max_matches_per_file else args.max_matches,
+            names_only=args.names_only and not args.exclude_pattern,
+            max_matches=MOST_MATCHES if args.max_matches_per_file or args.exclude_pattern else args.max_matches,
             respect_git_ignore=args.respect_git_ignore,
         )
         result = await anyio.to_thread.run_sync(self._search.search, query, _is_wanted)
-        if args.max_matches_per_file and not args.names_only:
-            _cut(result, args.max_matches_per_file, args.max_matches)
-        if args.exclude_pattern:
-            result.notes.append("exclude_pattern isn't known here and was not applied: leave such lines out yourself")
+        if args.exclude_pattern and result.files:
+            pattern = msgspec.structs.replace(query, pattern=args.exclude_pattern, fixed_strings=False, context_lines=0)
+            _leave_out(result, await anyio.to_thread.run_sync(self._search.search, pattern, _is_wanted), query)
+        query = msgspec.structs.replace(query, names_only=args.names_only)
+        if args.names_only and args.exclude_pattern:
+            result.files = [msgspec.structs.replace(file, lines=[]) for file in result.files[: args.max_matches]]
+        elif args.max_matches_per_file or args.exclude_pattern:
+            _cut(result, args.max_matches_per_file or args.max_matches, args.max_matches)
         return _told(query, result)
 
 
@@ -121,13 +125,30 @@ def _is_wanted() -> bool:
     return True
 
 
+def _leave_out(result: SearchResult, excluded: SearchResult, query: SearchQuery) -> None:
+    """Leave out the matches in lines that another search found, too, and context that belongs to none of the others."""
+    gone = {(file.path, line.number) for file in excluded.files for line in file.lines}
+    for file in result.files:
+        matches = {line.number for line in file.lines if line.is_match}
+        kept = {number for number in matches if (file.path, number) not in gone}
+        near = {number + step for number in kept for step in range(-query.context_lines, query.context_lines + 1)}
+        file.lines = [line._replace(is_match=line.number in kept) for line in file.lines if line.number in near]
+        result.total -= len(matches) - len(kept)
+    result.file_count -= sum(not file.lines for file in result.files)
+    result.files = [file for file in result.files if file.lines]
+    result.is_complete = result.is_complete and excluded.is_complete
+    if max(result.total, excluded.total) > MOST_MATCHES:
+        result.notes.append(f"exclude_pattern was applied to the first {MOST_MATCHES} matches only")
+
+
 def _cut(result: SearchResult, per_file: int, in_all: int) -> None:
     """Leave so many matches of each file, with the context before them; the full count stays, and is told."""
     for file in result.files:
         most = min(per_file, in_all)
-        ends = [index + 1 for index, line in enumerate(file.lines) if line.is_match][:most]
-        file.lines = file.lines[: ends[-1]] if ends else []
-        in_all -= len(ends)
+        ends = [index + 1 for index, line in enumerate(file.lines) if line.is_match]
+        if len(ends) > most:
+            file.lines = file.lines[: ends[most - 1]] if most else []
+        in_all -= min(most, len(ends))
     result.files = [file for file in result.files if file.lines]
 
 
