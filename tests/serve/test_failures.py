@@ -9,7 +9,7 @@ import pytest
 from dogu.cli import _tell_defect
 from dogu.contract import ErrorKind
 from dogu.contract.result import ToolFailure
-from dogu.language import PSEUDO, speak
+from dogu.language import PSEUDO, speak, told
 from dogu.serve.defects import failure_of
 from dogu.serve.failures import failure_parts, failure_words
 from sentences import write_known_catalog
@@ -63,3 +63,9 @@ def test_an_exception_ends_the_row_and_the_program_alike(error: Exception, code:
     failure = failure_of(error)
     assert (failure.code, failure.kind) == (code, kind)
     assert _tell_defect(error) == code
+
+
+def test_of_a_refusal_the_user_is_told_why_and_not_what_the_model_may_do_instead() -> None:
+    model = "Refused: {reason}. Nothing was run. Don't try it in another spelling. What may run: {allowed}."
+    error = ToolFailure(ErrorKind.REFUSED, told(model, reason=told("no command"), allowed="ls"))
+    assert failure_words(error) == "Refused: no command. Nothing was run."

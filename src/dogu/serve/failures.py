@@ -58,7 +58,11 @@ def failure_parts(error: ToolFailure) -> tuple[str, str]:
     """
     if error.kind is ErrorKind.DECLINED:  # by the one who reads it
         return say(_SENTENCES[error.kind]), ""
-    said = say(error.message)
+    message = error.message
+    if isinstance(message, Message) and message.values and message.template.startswith("Refused: {reason}."):
+        # What it may do instead is for the model.
+        return say("Refused: {reason}. Nothing was run.", reason=message.values["reason"]), ""
+    said = say(message)
     if spoken() == "en":
         return said, ""
     if isinstance(error.message, Message):

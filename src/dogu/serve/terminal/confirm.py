@@ -21,7 +21,7 @@ from dogu.policy.verdict import Decision
 from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Elicitation, Given, Outcome, Question
 from dogu.runtime.runtime import Runtime
 from dogu.serve.terminal.cells import fit_middle, hanging, indented, rows_of, wrapped
-from dogu.serve.terminal.choices import Choice, Menu
+from dogu.serve.terminal.choices import Choice, Menu, OpenMenu
 from dogu.serve.terminal.draw import draw
 from dogu.serve.terminal.screen import Screen
 from dogu.workspace.visible import hidden_characters, make_visible, visible_line
@@ -135,7 +135,7 @@ def _value_of(text: str, schema: Mapping[str, Any]) -> Any:
 
 _LONGEST_WORDS_CHARS = 300
 _MOST_LINES = 150  # on a screen that only prints
-_FEWEST_LINES = 6
+_FEWEST_LINES = 4
 _BELOW = 6  # rows below a question: the input box, the status, what keys do
 
 
@@ -161,7 +161,8 @@ class TerminalConfirm:
         await self.settled()
         risks = _risks(question)
         choices = self._choices(question)
-        room = self._draw(question, risks, len(choices))
+        rows, _ = OpenMenu(Menu(choices)).lines(self._screen.style, self._screen.columns or 80, self._screen.rows)
+        room = self._draw(question, risks, len(rows) - 1)  # what keys do is counted below
         if _is_folded(question.confirmation.display, self._screen, room):
             choices.insert(len(choices) - 3, Choice("o", say("Show all of it")))
         is_danger = bool(risks or question.confirmation.always_ask or question.verdict.gate is not Decision.ALLOW)

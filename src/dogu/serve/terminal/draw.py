@@ -256,6 +256,7 @@ def _tabs_shown(blanks: str) -> str:
 
 MOST_LINES = 40
 _MOST_LINE_CHARS = 2_000
+_FEWEST_LINE_CHARS = 40  # of each line of a long command; so long are the words in its middle, too
 _MOST_COMMAND_CHARS = 4_000
 
 
@@ -332,7 +333,12 @@ def _draw_command(preview: CommandPreview, style: Style, columns: int, most: int
         room = columns * most // wide if columns else _MOST_COMMAND_CHARS
         if len(command) > min(room, _MOST_COMMAND_CHARS):
             whole = folded(command.split("\n"), style, most)
-            lines = [_short(line, style, min(_MOST_LINE_CHARS, room // len(whole))) for line in whole]
+            lines = [
+                _short(
+                    line, style, min(_MOST_LINE_CHARS, max(_FEWEST_LINE_CHARS, room // len(whole) - _FEWEST_LINE_CHARS))
+                )
+                for line in whole
+            ]
     told = [say("in {folder}", folder=visible_line(preview.directory))]
     told += [visible_line(preview.description)] if preview.description else []
     lines += [style.paint(line, "dim") for words in told for line in _broken(words, columns)]
