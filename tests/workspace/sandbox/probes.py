@@ -6,14 +6,14 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from dogu.workspace.process.command import ShellCommand
 from dogu.workspace.process.local import LocalProcesses
-from dogu.workspace.sandbox.ladder import Sandbox, SandboxSettings, Step
+from dogu.workspace.sandbox.ladder import Confined, Sandbox, SandboxSettings, Step
 from dogu.workspace.sandbox.watch import Watch, fixed_places
 
 PYTHON = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
@@ -160,15 +160,29 @@ def best_of(step: Step) -> Sandbox:
     return Sandbox.detect(SandboxSettings(network=False), best=step)
 
 
-async def came_through(sandbox: Sandbox, name: str, folder: Path, processes: LocalProcesses) -> bool:
-    """Run one probe in a new place; whether it came through."""
+def as_it_is(confined: Confined) -> Confined:
+    """Leave it to dogu who makes the view."""
+    return confined
+
+
+def by_bubblewrap(confined: Confined) -> Confined:
+    """Have bubblewrap itself make the view: a word that dogu doesn't know is for it."""
+    order = {**(confined.order or {})}
+    order["outer"] = [order["outer"][0], "--hostname", "probe", *order["outer"][1:]]
+    return Confined(order, confined.environment)
+
+
+async def came_through(
+    sandbox: Sandbox, name: str, folder: Path, processes: LocalProcesses, how: Callable[[Confined], Confined] = as_it_is
+) -> bool:
+    """Run one probe in a new place; whether it came through. `how` may change what it is confined by."""
     with ground(folder) as place:
         roots = [str(place.project)]
         later = _what_runs_later(place.project)
         watch = Watch(roots)
         before = watch.snapshot()
         watch.keep(before)
-        confined = sandbox.confine(roots, place.environment, fixed_places(roots))
+        confined = how(sandbox.confine(roots, place.environment, fixed_places(roots)))
         text = PROBES[name].replace("{port}", str(place.port)).replace("{folder}", str(place.folder))
         command = ShellCommand(text, roots[0], confined.environment, timeout_s=20, confinement=confined.order)
         is_through = "GOT" in (await processes.run(command)).stdout

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from dogu.workspace.process.local import LocalProcesses
-from dogu.workspace.sandbox.ladder import Sandbox, Step
-from workspace.sandbox.probes import PROBES, best_of, came_through
+from dogu.workspace.sandbox.ladder import Confined, Sandbox, Step
+from workspace.sandbox.probes import PROBES, as_it_is, best_of, by_bubblewrap, came_through
 
 pytestmark = [
     pytest.mark.anyio,
@@ -67,10 +68,15 @@ def test_there_are_as_many_probes_as_are_told() -> None:
     assert len(PROBES) == 45
 
 
-async def test_no_way_out_leads_through_but_those_that_a_step_names(sandbox: Sandbox, tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [as_it_is, by_bubblewrap])
+async def test_no_way_out_leads_through_but_those_that_a_step_names(
+    sandbox: Sandbox, how: Callable[[Confined], Confined], tmp_path: Path
+) -> None:
+    if how is by_bubblewrap and sandbox.step is not Step.BUBBLEWRAP:
+        pytest.skip("bubblewrap is of its own step only")
     through: set[str] = set()
     async with LocalProcesses() as processes:
         for number, name in enumerate(PROBES):
-            if await came_through(sandbox, name, tmp_path / str(number), processes):
+            if await came_through(sandbox, name, tmp_path / str(number), processes, how):
                 through.add(name)
     assert through <= COME_THROUGH[sandbox.step]

@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from dogu.workspace.launcher import landlock as sandbox_landlock
+from dogu.workspace.launcher import view
 
 SECCOMP_NUMBER = 100  # where bubblewrap finds the filter; past all that a supervisor has open
 _PR_SET_SECCOMP = 22
@@ -17,15 +18,18 @@ _PR_CAPBSET_DROP = 24
 _DANGEROUS_CAPABILITIES = (2, 9, 12, 13, 16, 17, 19, 20, 21, 22, 24, 25, 27, 30, 32, 33, 34, 38, 39, 40)
 
 
-def apply(order: dict[str, Any]) -> None:
+def apply(order: dict[str, Any], seen: view.Steps | None, directory: int) -> None:
     """Give up rights as ordered: `landlock` {rules, deny_tcp}, `seccomp` (a program), or both left to bubblewrap.
 
-    With `outer`, the command is bubblewrap: it gets the filter as a descriptor and loads it last. Raises OSError.
+    With `outer`, the command is bubblewrap: it gets the filter as a descriptor and loads it last. Unless there is a
+    view (`seen`) to be made here in its stead, in which the directory, a descriptor, is gone to. Raises OSError.
     """
-    if order.get("outer"):
+    if order.get("outer") and not seen:
         _hand_over(order["seccomp"])
         return
-    if os.geteuid() == 0:
+    if seen:
+        view.enter(seen, directory)
+    elif os.geteuid() == 0:
         _drop_capabilities()
     sandbox_landlock.no_new_privileges()
     landlock = order.get("landlock")

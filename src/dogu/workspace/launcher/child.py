@@ -5,6 +5,7 @@ Runs in a process with one thread (the supervisor's child), so that Python code 
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import signal
@@ -19,7 +20,7 @@ from dogu.workspace.launcher.descriptors import SHELLS
 def become(
     order: dict[str, Any], directory: int, streams: Sequence[int], complaints: int, talk: int | None
 ) -> NoReturn:
-    """Turn into the command; what prevents it goes to `complaints` as "errno step" and the process ends with 127.
+    """Turn into the command; what prevents it goes to `complaints` as "errno step path" and the process ends with 127.
 
     `talk` is for a command that another program brings into its sandbox (`inside`).
     `streams` are the descriptors of standard input, output and error. The new process leads a session of its own
@@ -48,15 +49,28 @@ def become(
         if order.get("confinement"):
             from dogu.workspace.launcher.apply import apply
 
-            apply(order["confinement"])
+            apply(order["confinement"], order["view"], directory)
         _reset_signals(is_deaf_to_keys=order.get("is_deaf_to_keys", False))
         step = "exec"
         _tell_writes(order)
-        _execute(order["argv"], order["environment"])
+        _execute(_argv(order), order["environment"])
     except (OSError, ValueError, ImportError) as error:
-        os.write(complaints, f"{getattr(error, 'errno', 0) or 0} {step}".encode())
+        os.write(complaints, _complaint(error, step))
     finally:
         os._exit(127)
+
+
+def _complaint(error: Exception, step: str) -> bytes:
+    number = getattr(error, "errno", 0) or 0
+    if step == "sandbox" and number == errno.ESTALE:
+        return b"0 moved"
+    path = getattr(error, "filename", None) if step == "sandbox" else None
+    return f"{number} {step} ".encode() + os.fsencode(path or b"")
+
+
+def _argv(order: dict[str, Any]) -> list[bytes]:
+    """What is run: the command, or the program that brings it into its sandbox."""
+    return order["argv"] if order["view"] else [*order.get("outer", ()), *order["argv"]]
 
 
 def _enter_layers(order: dict[str, Any], directory: int) -> int:
@@ -77,7 +91,7 @@ def _tell_writes(order: dict[str, Any]) -> None:
         from dogu.workspace.launcher.landlock import no_new_privileges
         from dogu.workspace.launcher.writes import tell_writes
 
-        program = order["argv"][0]
+        program = _argv(order)[0]
         if order.get("confinement") and not (b"/" in program and os.stat(program).st_mode & stat.S_ISUID):
             no_new_privileges()
         tell_writes(order["told_to"])

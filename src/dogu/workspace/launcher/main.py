@@ -16,8 +16,9 @@ import select
 import signal
 import socket
 import time
+from typing import Any
 
-from dogu.workspace.launcher import tree
+from dogu.workspace.launcher import tree, view
 from dogu.workspace.launcher.descriptors import DESCRIPTOR_NAMES, SOCKET_NUMBER, waking_pipe
 from dogu.workspace.launcher.family import Sweep, new_mark
 from dogu.workspace.launcher.packets import Packets
@@ -57,7 +58,8 @@ def main(is_scoped: bool, has_own_network: bool, mounts: bool = False) -> None:
 
         del apply  # loaded here once, for every command's child
         landlock.scope(mounts=mounts)
-    Launcher(Packets(socket.socket(fileno=SOCKET_NUMBER))).serve()
+    makes_views = is_scoped and mounts and view.works()
+    Launcher(Packets(socket.socket(fileno=SOCKET_NUMBER)), makes_views=makes_views).serve()
 
 
 def _adopt_orphans(name: bytes) -> None:
@@ -104,8 +106,9 @@ def _was_stopped(pid: int, status: int) -> bool:
 class Launcher:
     """Takes orders from the socket, one packet each, and watches the supervisors."""
 
-    def __init__(self, orders: Packets) -> None:
+    def __init__(self, orders: Packets, *, makes_views: bool) -> None:
         self._orders = orders
+        self._makes_views = makes_views
         self._supervisors: dict[int, tuple[bytes, float]] = {}  # with the marks of their commands, and when they began
         self._is_open = True
 
@@ -160,8 +163,18 @@ class Launcher:
         with open(descriptors["order"], "rb") as packed:
             order = marshal.loads(packed.read())
         control = Packets(socket.socket(fileno=descriptors["control"]))
-        Supervisor(control, {**order, "mark": mark}, descriptors).run()
+        Supervisor(control, {**order, "mark": mark, "view": self._view_for(order)}, descriptors).run()
         os._exit(0)
+
+    def _view_for(self, order: dict[str, Any]) -> view.Steps | None:
+        """What the command's child makes itself, in bubblewrap's stead; None where that is bubblewrap's to do.
+
+        Its own numbers for processes need an init, and with a terminal bubblewrap leads the session.
+        """
+        confinement: dict[str, Any] = order.get("confinement") or {}
+        is_plain = not (confinement.get("has_own_processes") or order.get("terminal"))
+        outer = confinement.get("outer") if self._makes_views and is_plain else None
+        return view.read(outer) if outer else None
 
     def _reap(self) -> None:
         """Collect supervisors that ended. One that was killed leaves its command to us: that ends too."""

@@ -149,8 +149,8 @@ class Supervisor:
         os.close(complaints_read)
         if complaint:
             os.waitpid(self._pid, 0)
-            number, _, step = complaint.decode().partition(" ")
-            self._tell("failed", errno=int(number), step=step)
+            number, step, *path = complaint.decode(errors="replace").split(" ", 2)
+            self._tell("failed", errno=int(number), step=step, path="".join(path))
             return False
         if self._notices:
             self._notices.started()
@@ -160,7 +160,7 @@ class Supervisor:
 
     def _make_ends(self, confinement: dict[str, Any]) -> None:
         """Make this side's ends of the talks with what stands between us and the command."""
-        if confinement.get("outer"):
+        if confinement.get("outer") and not self._order["view"]:
             self._inside = Inside()
         if confinement.get("layers"):
             from dogu.workspace.launcher.renames import Renames

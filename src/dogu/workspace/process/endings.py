@@ -46,9 +46,9 @@ def ending_of(status: int | None, command: ShellCommand) -> tuple[int | None, in
 
 
 def start_failure(number: int, step: str, found: str = "") -> ToolError:
-    """Say why a command didn't start: the system's error `number` in a `step`, or what was `found` to be wrong."""
+    """Say why a command didn't start: the system's error `number` in a `step`, and what was `found` wrong, or where."""
     why = _STEPS.get(step, step)
-    reason = os.strerror(number) if number else found
+    reason = ": ".join(filter(None, (found, os.strerror(number) if number else "")))
     if number == errno.EMFILE or (number == errno.EBADF and _has_few_descriptors()):
         reason = limit_words(OSError(errno.EMFILE, ""))
     message = told("The command could not start: {why}.", why=why)

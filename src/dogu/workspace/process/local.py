@@ -335,7 +335,7 @@ class _Talk:
         if event == "live":
             self._report_live(facts["output"])
         elif event == "failed":
-            raise start_failure(facts["errno"], facts["step"])
+            raise start_failure(facts["errno"], facts["step"], facts.get("path", ""))
         elif event == "started":
             self._line.pid = facts["pid"]
 

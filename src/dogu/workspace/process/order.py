@@ -47,17 +47,19 @@ def order_of(command: ShellCommand, is_live: bool) -> dict[str, Any]:
         from dogu.workspace.process.windows import windows_order
 
         return windows_order(command, is_live=is_live)
+    outer: tuple[str, ...] = ()
     heeding: tuple[str, ...] = ()
     argv = command.argv or ("bash", *shell_words(command.text))
     if command.confinement and "outer" in command.confinement:
         if not command.argv:  # started by its path
             argv = (next((path for path in SHELLS if os.access(path, os.X_OK)), "bash"), *argv[1:])
         heeding = inside.heeding() if command.has_terminal else ()
-        argv = (*command.confinement["outer"], *heeding, *argv)
+        outer = (*command.confinement["outer"], *heeding)
     if command.confinement:
         argv = (*command.confinement.get("prefix", ()), *argv)
     return {
         "argv": [os.fsencode(word) for word in argv],
+        "outer": [os.fsencode(word) for word in outer],
         "environment": {os.fsencode(name): os.fsencode(value) for name, value in command.environment.items()},
         "timeout_s": command.timeout_s,
         "idle_timeout_s": command.idle_timeout_s,

@@ -170,10 +170,13 @@ class Sandbox(msgspec.Struct, frozen=True):
         temporary = work.private_folder(roots, environment)
         writable = [*roots, *work.repositories(roots), *self.settings.writable]
         writable = [os.path.realpath(path) for path in writable if os.path.exists(path)]
-        readable = places.readable(environment, (*self.settings.readable, *(writable if changes_nothing else ())))
+        known = places.settings(environment)
+        readable = places.readable(
+            environment, known, (*self.settings.readable, *(writable if changes_nothing else ()))
+        )
         writable = [temporary] if changes_nothing else [*dict.fromkeys((*writable, temporary))]
         shown = [*map(os.path.realpath, readable), *writable]
-        hidden = [path for path in places.secrets(environment) if path not in self.settings.readable]
+        hidden = [path for path in places.secrets(environment, known) if path not in self.settings.readable]
         return View(
             readable=readable,
             writable=writable,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 
 # Relative to the home folder; a folder stands for all that is in it.
 _HOME_TOOLS = (
@@ -108,28 +109,34 @@ _NAMED_BY = (
 )
 
 
-def readable(environment: Mapping[str, str], more: Iterable[str] = ()) -> list[str]:
+def settings(environment: Mapping[str, str]) -> dict[str, bool]:
+    """Return the files of the home that tools read at their start, absolute: whether each seems to hold a secret."""
+    found = {path: _content(path) for path in _in_home(_home(environment), _HOME_SETTINGS)}
+    return {path: bool(_TELLS_A_SECRET.search(content)) for path, content in found.items() if content is not None}
+
+
+def readable(environment: Mapping[str, str], known: Mapping[str, bool], more: Iterable[str] = ()) -> list[str]:
     """Return the places outside the roots that a command may read, absolute and existing, as they are spelled.
 
-    The system's folders, toolchains and caches of the home, its settings without secrets, what $PATH and variables
-    name, and `more` of the user's own.
+    The system's folders, toolchains and caches of the home, its settings without secrets (`known`, by `settings`), what
+    $PATH and variables name, and `more` of the user's own.
     """
-    home = environment.get("HOME") or os.path.expanduser("~")
-    named = [*_SYSTEM.split(), *(os.path.join(home, place) for place in _HOME_TOOLS.split())]
+    home = _home(environment)
+    named = [*_SYSTEM.split(), *_in_home(home, _HOME_TOOLS)]
     named += _toolchains(environment, home)
-    named += filter(_holds_no_secret, (os.path.join(home, place) for place in _HOME_SETTINGS.split()))
+    named += (path for path, is_secret in known.items() if not is_secret)
     resolver = os.path.realpath("/etc/resolv.conf")
     named += [resolver] if resolver.startswith("/run/") else []
     found = [path for path in dict.fromkeys((*named, *more)) if path.startswith("/") and os.path.exists(path)]
     return _outermost(found)
 
 
-def secrets(environment: Mapping[str, str]) -> list[str]:
+def secrets(environment: Mapping[str, str], known: Mapping[str, bool]) -> list[str]:
     """Return the places that hold secrets, absolute and without symbolic links, those that exist."""
-    home = environment.get("HOME") or os.path.expanduser("~")
-    named: list[str] = [os.path.join(home, place) for place in _HOME_SECRETS.split()] + _MACHINE_SECRETS.split()
+    home = _home(environment)
+    named: list[str] = [*_in_home(home, _HOME_SECRETS), *_MACHINE_SECRETS.split()]
     named += [f"/etc/ssh/ssh_host_{kind}_key" for kind in ("rsa", "ecdsa", "ed25519", "dsa")]
-    named += [path for path in (os.path.join(home, each) for each in _HOME_SETTINGS.split()) if _holds_secret(path)]
+    named += (path for path, is_secret in known.items() if is_secret)
     if os.path.realpath(home) != "/root" and os.geteuid() != 0:
         named.append("/root")
     named += [environment[name] for name in _NAMED_BY if environment.get(name)]
@@ -182,14 +189,13 @@ def _toolchains(environment: Mapping[str, str], home: str) -> Iterator[str]:
         yield prefix if is_of_a_toolchain and os.path.basename(prefix) != ".local" else path
 
 
-def _holds_no_secret(path: str) -> bool:
-    content = _content(path)
-    return content is not None and not _TELLS_A_SECRET.search(content)
+def _home(environment: Mapping[str, str]) -> str:
+    return environment.get("HOME") or os.path.expanduser("~")
 
 
-def _holds_secret(path: str) -> bool:
-    content = _content(path)
-    return content is not None and bool(_TELLS_A_SECRET.search(content))
+@cache  # of one home, as a rule; joining some hundred names costs more than looking for them
+def _in_home(home: str, names: str) -> tuple[str, ...]:
+    return tuple(os.path.join(home, name) for name in names.split())
 
 
 def _content(path: str) -> bytes | None:

@@ -1,0 +1,294 @@
+"""Between fork and exec: make the view of the file system that bubblewrap's words describe, without bubblewrap.
+
+bubblewrap reads the list of all mounts anew for each that it makes, which is most of what it costs, and stands between
+the supervisor and the command. Linux 5.12 and later copy, seal and place whole trees of mounts by descriptors: no path
+is looked up twice. The words are the one description; where this can't be made, bubblewrap itself carries them out.
+Standard library only. Source: mount_setattr(2), linux/mount.h, pivot_root(2), user_namespaces(7), bwrap(1).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import stat
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+
+from dogu.workspace.launcher.network import loopback_up
+
+_OPEN_TREE, _MOVE_MOUNT, _OPENAT2, _MOUNT_SETATTR = 428, 429, 437, 442
+_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+_HERE = -100  # AT_FDCWD
+_EMPTY_PATH, _RECURSIVE = 0x1000, 0x8000
+_CLONE, _CLOSE_ON_EXEC = 1, os.O_CLOEXEC
+_FROM_EMPTY_PATH, _TO_EMPTY_PATH = 0x4, 0x40
+_READ_ONLY, _NO_SETUID, _NO_DEVICES = 1, 2, 4  # the same for mount(2) and mount_setattr(2)
+_NO_EXECUTION = 8
+_SLAVES, _DETACH = 1 << 19 | 1 << 14, 2
+_IN_ROOT, _NO_MAGIC_LINKS = 0x10, 0x2
+_NEW_MOUNTS, _NEW_USERS = 0x20000, 0x10000000
+_NAMESPACES = {"--unshare-ipc": 0x8000000, "--unshare-uts": 0x4000000, "--unshare-net": 0x40000000}
+_PR_CAPBSET_DROP = 24
+_LAST_CAPABILITY = 63
+_CAPABILITIES = {
+    "CAP_CHOWN": 0,
+    "CAP_DAC_OVERRIDE": 1,
+    "CAP_FOWNER": 3,
+    "CAP_FSETID": 4,
+    "CAP_KILL": 5,
+    "CAP_SETGID": 6,
+    "CAP_SETUID": 7,
+}
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+_LINKS = {
+    "stdin": "/proc/self/fd/0",
+    "stdout": "/proc/self/fd/1",
+    "stderr": "/proc/self/fd/2",
+    "fd": "/proc/self/fd",
+    "core": "/proc/kcore",
+    "ptmx": "pts/ptmx",
+}
+_BINDS = {"--bind": _NO_SETUID | _NO_DEVICES, "--ro-bind": _NO_SETUID | _NO_DEVICES | _READ_ONLY}
+_OPERANDS = {"--ro-bind": 2, "--bind": 2, "--symlink": 2, "--tmpfs": 1, "--dir": 1, "--dev": 1, "--remount-ro": 1}
+_TRIAL = ("--unshare-ipc", "--unshare-uts", "--dev", "/dev", "--ro-bind", "/proc", "/proc", "--ro-bind", "/usr", "/usr")
+
+Steps = Sequence[tuple[str, ...]]
+"""bubblewrap's words, each with its operands, in their order: later mounts lie over earlier ones."""
+
+
+def works() -> bool:
+    """Try it out in a child, some milliseconds: an older kernel, or a container, may not let it be made."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            enter(read(("bwrap", *_TRIAL, "--seccomp")) or (), os.open("/usr", os.O_PATH | os.O_CLOEXEC))
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return os.waitpid(pid, 0)[1] == 0
+
+
+def read(words: Sequence[str]) -> Steps | None:
+    """Take bubblewrap's words (`bubblewrap.arguments`) apart; None where one of them isn't known here."""
+    try:
+        return [*_steps(words)]
+    except ValueError:
+        return None
+
+
+def enter(steps: Steps, directory: int) -> None:
+    """Leave the machine's file system for the view that the words make, for good, and go to the directory in it.
+
+    Rights that the words don't name are given up with the next program. Raises OSError, with ESTALE where the directory
+    isn't what it was.
+    """
+    libc = _Libc()
+    place, was = os.readlink(f"/proc/self/fd/{directory}"), os.fstat(directory)
+    proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)  # seen from inside, it can't be written to
+    user, group = os.geteuid(), os.getegid()
+    _leave(libc, steps, user, group)
+    # All are copied before anything is laid over where they come from.
+    trees = {at: libc.tree(step[1], _BINDS[step[0]]) for at, step in enumerate(steps) if step[0] in _BINDS}
+    mask = os.umask(0)
+    view = _View(libc)
+    for at, (name, *operands) in enumerate(steps):
+        if at in trees:
+            view.bind(trees[at], operands[1], is_folder=stat.S_ISDIR(os.fstat(trees[at]).st_mode))
+            os.close(trees[at])
+        elif name in _MAKES:
+            _MAKES[name](view, *operands)
+    os.umask(mask)
+    view.become_root()
+    try:
+        os.chdir(place)
+        is_there = os.path.samestat(was, os.stat("."))
+    except OSError:
+        is_there = False
+    if not is_there:
+        raise OSError(errno.ESTALE, "moved")
+    if user != 0:
+        # What the mounts belong to is left behind: nothing from here on can change them, whatever it becomes.
+        libc.done("unshare", libc.c.unshare(_NEW_USERS))
+        _be(proc, f"{user} 0 1", f"{group} 0 1")
+    os.close(proc)
+    _give_up(libc, steps)
+
+
+def _steps(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    at, mode = 1, "0755"
+    while words[at] != "--seccomp":
+        name, count = words[at], _OPERANDS.get(words[at], 1)
+        if name in _NAMESPACES:
+            count = 0
+        elif name == "--perms":
+            mode = words[at + 1]
+        elif name not in _OPERANDS and name not in ("--cap-add", "--cap-drop"):
+            raise ValueError(name)
+        operands = words[at + 1 : at + 1 + count]
+        if name != "--perms":
+            yield (name, *operands, mode) if name == "--tmpfs" else (name, *operands)
+            mode = "0755"
+        at += 1 + count
+
+
+def _leave(libc: _Libc, steps: Steps, user: int, group: int) -> None:
+    """Enter namespaces of its own; without root's rights they belong to a user's, in which one is root."""
+    kinds = _NEW_MOUNTS
+    for name, *_ in steps:
+        kinds |= _NAMESPACES.get(name, 0)
+    libc.done("unshare", libc.c.unshare(kinds | (_NEW_USERS if user != 0 else 0)))
+    if user != 0:
+        here = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        _be(here, f"0 {user} 1", f"0 {group} 1")  # who has terminals of its own must be root
+        os.close(here)
+    if kinds & _NAMESPACES["--unshare-net"]:
+        loopback_up()
+    libc.mount(b"none", b"/", None, _SLAVES, None)
+
+
+def _be(proc: int, user: str, group: str) -> None:
+    for name, text in (("setgroups", "deny"), ("uid_map", user), ("gid_map", group)):
+        file = os.open(f"self/{name}", os.O_WRONLY | os.O_CLOEXEC, dir_fd=proc)
+        os.write(file, text.encode())
+        os.close(file)
+
+
+def _give_up(libc: _Libc, steps: Steps) -> None:
+    kept = {_CAPABILITIES[step[1]] for step in steps if step[0] == "--cap-add"}
+    for capability in range(_LAST_CAPABILITY + 1):
+        if capability not in kept:
+            libc.c.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # those that the kernel doesn't know are none
+
+
+class _Libc:
+    """The calls that Python has no name for. Each raises OSError."""
+
+    def __init__(self) -> None:
+        self.c = ctypes.CDLL(None, use_errno=True)
+
+    def done(self, what: str | bytes, answer: int) -> int:
+        if answer < 0:
+            raise OSError(ctypes.get_errno(), "view", what)
+        return answer
+
+    def call(self, number: int, *arguments: object, what: str = "") -> int:
+        return self.done(what, self.c.syscall(ctypes.c_long(number), *arguments))
+
+    def mount(self, source: bytes, place: bytes, kind: bytes | None, flags: int, data: bytes | None) -> None:
+        self.done(place, self.c.mount(source, place, kind, ctypes.c_ulong(flags), data))
+
+    def tree(self, source: str, attributes: int) -> int:
+        """Copy what is mounted at a place and below; return the copy, which lies nowhere yet."""
+        flags = _CLONE | _CLOSE_ON_EXEC | _RECURSIVE
+        tree = self.call(_OPEN_TREE, ctypes.c_int(_HERE), os.fsencode(source), ctypes.c_uint(flags), what=source)
+        self.set(tree, attributes, _RECURSIVE)
+        return tree
+
+    def set(self, mounted: int, attributes: int, also: int = 0) -> None:
+        """Set attributes of a mount; with `_RECURSIVE`, of all in it."""
+        how = struct.pack("=4Q", attributes, 0, 0, 0)
+        flags = ctypes.c_uint(_EMPTY_PATH | also)
+        self.call(_MOUNT_SETATTR, ctypes.c_int(mounted), b"", flags, how, ctypes.c_size_t(len(how)))
+
+
+class _View:
+    """An empty tree that is filled. Places are absolute, as they will be seen; a link in one leads within the tree."""
+
+    def __init__(self, libc: _Libc) -> None:
+        self._libc = libc
+        libc.mount(b"tmpfs", b"/tmp", b"tmpfs", _NO_SETUID | _NO_DEVICES, b"mode=0755")
+        self._root = os.open("/tmp", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def bind(self, tree: int, place: str, *, is_folder: bool = True) -> None:
+        """Place a copied tree."""
+        target = self._folder(place) if is_folder else self._file(place)
+        to_and_from = ctypes.c_uint(_FROM_EMPTY_PATH | _TO_EMPTY_PATH)
+        self._libc.call(_MOVE_MOUNT, ctypes.c_int(tree), b"", ctypes.c_int(target), b"", to_and_from)
+        os.close(target)
+
+    def folder(self, place: str) -> None:
+        """Make a folder, with those above it."""
+        os.close(self._folder(place))
+
+    def empty(self, place: str, mode: str) -> None:
+        """Place an empty folder, which may be written to."""
+        self._mount(place, b"tmpfs", _NO_SETUID | _NO_DEVICES, f"mode={mode}")
+
+    def link(self, target: str, place: str) -> None:
+        """Make a link."""
+        above = self._folder(os.path.dirname(place))
+        os.symlink(target, os.path.basename(place), dir_fd=above)
+        os.close(above)
+
+    def seal(self, place: str) -> None:
+        """Let what was placed there be read-only."""
+        if place == "/":
+            self._libc.set(self._root, _READ_ONLY)
+            return
+        mounted = self._open(place)
+        self._libc.set(mounted, _READ_ONLY)
+        os.close(mounted)
+
+    def devices(self, place: str) -> None:
+        """Place the devices that any program may use, and terminals of its own."""
+        self.empty(place, "0755")
+        for name in _DEVICES:
+            tree = self._libc.tree(f"/dev/{name}", _NO_SETUID)
+            self.bind(tree, f"{place}/{name}", is_folder=False)
+            os.close(tree)
+        for name, target in _LINKS.items():
+            self.link(target, f"{place}/{name}")
+        self.folder(f"{place}/shm")
+        self._mount(f"{place}/pts", b"devpts", _NO_SETUID | _NO_EXECUTION, "newinstance,ptmxmode=0666,mode=620")
+
+    def become_root(self) -> None:
+        """Leave the old tree for this one."""
+        os.fchdir(self._root)
+        self._libc.call(_PIVOT_ROOT[os.uname().machine], b".", b".")
+        self._libc.done("umount", self._libc.c.umount2(b".", _DETACH))
+        os.chdir("/")
+        os.close(self._root)
+
+    def _mount(self, place: str, kind: bytes, flags: int, options: str) -> None:
+        folder = self._folder(place)
+        self._libc.mount(kind, f"/proc/self/fd/{folder}".encode(), kind, flags, options.encode())
+        os.close(folder)
+
+    def _folder(self, place: str) -> int:
+        """Open a folder; what isn't there yet is made."""
+        with suppress(FileNotFoundError):
+            return self._open(place)
+        above = self._folder(os.path.dirname(place))
+        try:
+            os.mkdir(os.path.basename(place), 0o755, dir_fd=above)
+        finally:
+            os.close(above)
+        return self._open(place)
+
+    def _file(self, place: str) -> int:
+        """Open a file; what isn't there yet is made."""
+        with suppress(FileNotFoundError):
+            return self._open(place)
+        above = self._folder(os.path.dirname(place))
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            os.close(os.open(os.path.basename(place), flags, 0o666, dir_fd=above))
+        finally:
+            os.close(above)
+        return self._open(place)
+
+    def _open(self, place: str) -> int:
+        how = struct.pack("=3Q", os.O_PATH | os.O_CLOEXEC, 0, _IN_ROOT | _NO_MAGIC_LINKS)
+        size = ctypes.c_size_t(len(how))
+        return self._libc.call(_OPENAT2, ctypes.c_int(self._root), os.fsencode(place), how, size, what=place)
+
+
+_MAKES: dict[str, Callable[..., None]] = {
+    "--tmpfs": _View.empty,
+    "--dir": _View.folder,
+    "--symlink": _View.link,
+    "--remount-ro": _View.seal,
+    "--dev": _View.devices,
+}
