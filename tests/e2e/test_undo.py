@@ -122,6 +122,16 @@ def test_a_file_that_was_moved_goes_back_where_it_lay_when_it_is_undone_by_its_n
     assert (program.root / "e/a").read_text() == "1"
 
 
+def test_who_works_in_their_home_keeps_the_journal_of_a_command_that_goes_on(program: Program):
+    at_home = Program(program.home, program.home)
+    (program.home / "a").write_text("1\n")
+    done = at_home.run("call", "run_shell_command", '{"command": "echo 2 > a & wait"}', "--approval-mode", "yolo")
+    assert b"put back" not in done.stdout
+    assert (program.home / "a").read_text() == "2\n"
+    assert at_home.run("undo", "--unsure").returncode == 0
+    assert (program.home / "a").read_text() == "1\n"
+
+
 def test_a_journal_that_was_changed_is_told_and_gone_on_with_when_told_to(program: Program):
     path = program.root / "a.txt"
     path.write_text("old")

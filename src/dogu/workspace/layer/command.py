@@ -66,6 +66,12 @@ class CommandLayers:
         self._without: dict[str, str] = {}
         self._has_cleared = False
 
+    @property
+    def state_folder(self) -> str:
+        """The folder of dogu's own that the session's lies in; "" where it isn't one of several."""
+        sessions = os.path.dirname(os.path.dirname(self._folder))
+        return os.path.dirname(sessions) if os.path.basename(sessions) == "sessions" else ""
+
     def make_for(self, command: str, roots: Sequence[str], *, is_kept: bool) -> Layers | None:
         """Make a command's layers; None where it can't have any, or wouldn't do in one what it does without.
 

@@ -98,7 +98,7 @@ class CommandRunner:
 
     @cached_property
     def _watch(self) -> Watch:
-        return Watch(self._roots)
+        return Watch(self._roots, self._layers.state_folder if self._layers is not None else "")
 
     def can_preview(self, is_outside: bool) -> bool:
         """Whether what a command changes may be shown before it is kept, as far as that is known beforehand."""

@@ -65,14 +65,22 @@ _FIXED = (
     ".zshenv",
 )
 
+_OWN = ("sessions", "session-uses", "pending", "jobs", "seal.key")  # in dogu's folder, what only dogu writes
+
 Signature = tuple[int, int, int, int]
 
 
 class Watch:
-    """Looks at the roots; folders that have not changed since the last look aren't listed again."""
+    """Looks at the roots; folders that have not changed since the last look aren't listed again.
 
-    def __init__(self, roots: Sequence[str]) -> None:
+    `state_folder` is dogu's own, which may lie in a root (somebody works in their home): no sandbox lets a command
+    write there, so that nothing in it is put back, and what dogu itself writes isn't looked at.
+    """
+
+    def __init__(self, roots: Sequence[str], state_folder: str = "") -> None:
         self._roots = roots
+        self._state = os.path.join(state_folder, "") if state_folder else ""
+        self._own = tuple(f"{self._state}{name}" for name in _OWN) if state_folder else ()
         self._listings: dict[str, tuple[int, list[str], list[str]]] = {}
         self._contents: dict[str, tuple[Signature, bytes]] = {}
 
@@ -84,6 +92,8 @@ class Watch:
         for places in (linked, *map(self._protected, self._roots)):
             for place in places:
                 for path in _files(place):
+                    if self._own and path.startswith(self._own):
+                        continue
                     try:
                         found[path] = _signature(os.lstat(path))
                     except OSError:
@@ -109,12 +119,15 @@ class Watch:
         is_last = any(path.endswith("/config") for path in before.keys() - after.keys())
         for path in changes(before, after):
             is_copy = is_last and path not in before and not _is_in_git(path) and path.endswith("/config")
-            if is_put_back(path) and not is_copy and not self.starts_nothing(path, after[path]):
+            if self._may_put_back(path) and not is_copy and not self.starts_nothing(path, after[path]):
                 undone += [path] if self._undo(path, before.get(path), after[path]) else []
         for path in sorted(after.keys() - before.keys(), reverse=True):  # folders that have become empty
-            if stat.S_ISDIR(after[path][3]) and is_put_back(path) and not _is_in_git(path):
+            if stat.S_ISDIR(after[path][3]) and self._may_put_back(path) and not _is_in_git(path):
                 undone += [path] if putting_back.remove(path, self._places) else []
         return sorted(undone)
+
+    def _may_put_back(self, path: str) -> bool:
+        return is_put_back(path) and not (self._state and f"{path}/".startswith(self._state))
 
     def _undo(self, path: str, before: Signature | None, after: Signature) -> bool:
         if before is None:
