@@ -554,7 +554,7 @@ def test_a_conversation_by_pipe_has_a_result_for_each_prompt(program: Program):
         assert len(server.requests[1].contents) == 3
     results = [row for row in rows_of(done.stdout) if row["type"] == "result"]
     assert [(row["exit_code"], row["response"]) for row in results[::2]] == [(0, "You said one."), (0, "You said two.")]
-    assert (results[1]["exit_code"], done.returncode) == (42, 42)
+    assert (results[1]["exit_code"], results[1]["response"], done.returncode) == (42, "", 42)
 
 
 def test_lines_of_a_conversation_that_are_no_prompt_are_told_and_the_next_is_taken(program: Program):

@@ -228,6 +228,7 @@ class HeadlessRun:
             ending = msgspec.structs.replace(_output_lost(self._out.lost), response=ending.response)
             self._printer.end(ending, report)
         self.code = ending.code
+        self._tally.forget_text()
 
 
 def _of_turn(end: TurnEnd) -> Ending:

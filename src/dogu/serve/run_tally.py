@@ -57,7 +57,7 @@ class Tally:
 
     @property
     def text(self) -> str:
-        """All that the model has said so far."""
+        """All that the model has said to the prompt so far."""
         return "\n\n".join(filter(None, (*self._texts, self._text)))
 
     def event(self, event: Event) -> None:
@@ -89,6 +89,10 @@ class Tally:
                 pass  # what these say is counted by the others, or isn't of the run's row
             case _:
                 assert_never(event)
+
+    def forget_text(self) -> None:
+        """Begin with the next prompt of a conversation: what was said to the last one is no answer to it."""
+        self._texts, self._text = [], ""
 
     def _end_text(self, reason: FinishReason) -> None:
         if reason is not FinishReason.LENGTH:  # else the next answer goes on with this text

@@ -127,12 +127,13 @@ class FakeOpenAI(Served):
         """Check that there are known fields alone, that what came with the last calls came back, and the types."""
         _check_fields(body)
         asked = [message for message in cast("list[JsonObject]", body["messages"]) if message.get("tool_calls")]
-        for message, given in zip(reversed(asked), reversed(self._given), strict=False):
-            for field, value in given.items():
-                calls = cast("list[JsonObject]", message["tool_calls"])
-                found: object = calls[0].get(field) if field == "extra_content" else message.get(field)
-                if found != value:
-                    raise _RefusedError(f"The {field} in the thinking mode must be passed back to the API.")
+        left = [*self._given]
+        for message in reversed(asked):
+            missing = ""
+            while left and (missing := _missing_in(message, left.pop())):
+                pass  # an answer that was broken off isn't there
+            if missing:
+                raise _RefusedError(f"The {missing} in the thinking mode must be passed back to the API.")
         for tool in body.get("tools") or ():
             _check_types(tool["function"]["parameters"], f"tools.{tool['function']['name']}")
 
@@ -208,6 +209,13 @@ def _deltas_of(turn: Turn, style: str, given: JsonObject) -> list[JsonObject]:
             first |= {"extra_content": given["extra_content"]}
         deltas += [{"tool_calls": [piece]} for piece in (first, *rest)]
     return deltas
+
+
+def _missing_in(message: JsonObject, given: JsonObject) -> str:
+    """Return a field that was given with calls and isn't in the message as it was."""
+    calls = cast("list[JsonObject]", message["tool_calls"])
+    places = {field: calls[0] if field == "extra_content" else message for field in given}
+    return next((field for field, value in given.items() if places[field].get(field) != value), "")
 
 
 def _check_fields(body: JsonObject) -> None:
