@@ -40,6 +40,7 @@ MORE_CASES = {
     "a large file moved": "mv large d/larger; echo more >> d/larger",
     "a FIFO and an empty folder removed": "rm pipe; rmdir empty",
     "a folder in which names are linked": "cp -al d twin; ln a again; ln one three",
+    "a file written and closed to its owner": "echo more >> a; chmod 000 a; chmod 200 d/e/f",
     "names that change their files": "ln a b; mv -f one a; ln -f b two; echo more >> b",
     "one of several names made anew, and the other written": "cp -p two t; mv t one; echo more >> two",
     "names parted and joined anew": "ln a b; ln a c; cp -p a t; mv t b; ln -f b c; echo more >> a",

@@ -347,7 +347,10 @@ def _origin(folder: int, name: str) -> bytes:
     fs/overlayfs/overlayfs.h, `struct ovl_fb`.
     """
     for mark in filter(_is_origin, _marks(folder, name)):
-        note = fs.getxattr(_at(folder, name), mark, follow_symlinks=False)
+        try:
+            note = fs.getxattr(_at(folder, name), mark, follow_symlinks=False)
+        except PermissionError:  # of a user's own, that they may not read
+            continue
         if len(note) > _ORIGIN_HEAD_BYTES and note[1] == _ORIGIN_MAGIC:
             return note[4:5] + note[_ORIGIN_HEAD_BYTES:]
     return b""
