@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import dogu
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.roots import Roots
 from dogu.workspace.search import ContentSearch
@@ -361,3 +363,15 @@ def test_every_engine_gives_the_same_answer(
     query = SearchQuery(pattern, case_sensitive=case_sensitive, context_lines=context)
     results = [search(root, engines, query) for engines in ENGINES.values()]
     assert all((lines(each), each.total) == (lines(results[0]), results[0].total) for each in results)
+
+
+def test_a_program_is_found_where_pip_puts_it_by_a_target(tmp_path: Path) -> None:
+    (tmp_path / "dogu").symlink_to(Path(dogu.__file__).parent)
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "of-a-wheel"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    code = "from dogu.workspace.search.program import find_program; print(find_program('of-a-wheel'))"
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    found = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == str(program)

@@ -157,10 +157,17 @@ def _note(outcome: Outcome, data: bytes) -> None:
         outcome.errors += data
 
 
+_PACKAGES = os.path.abspath(os.path.join(__file__, *[os.pardir] * 4))
+
+
 def find_program(name: str) -> str | None:
-    """Return the path of a program: beside the interpreter (where a wheel puts it), else on PATH's absolute folders."""
+    """Return the path of a program: where a wheel puts it, else on PATH's absolute folders.
+
+    That is beside the interpreter, or by `pip install --target` in `bin` beside the packages.
+    """
     beside = os.path.dirname(sys.executable)
     folders = [beside, os.path.join(beside, "Scripts")] if IS_WINDOWS else [beside]
+    folders.append(os.path.join(_PACKAGES, "bin"))
     for folder in (*folders, *os.environ.get("PATH", os.defpath).split(os.pathsep)):
         path = os.path.join(folder, f"{name}.exe" if IS_WINDOWS else name)
         if os.path.isabs(folder) and os.path.isfile(path) and os.access(path, os.X_OK):
