@@ -15,7 +15,10 @@ from dogu.serve.exit_codes import ExitCode
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 RUNS = ("anyio.run(", "dogu.blocking.")
-FRAGMENTS = {"class WordCountArgs": "a tool's file, as it stands in the package: it says nothing by itself"}
+FRAGMENTS = {
+    "class WordCountArgs": "a tool's file, as it stands in the package: it says nothing by itself",
+    "def offer(": "a file for `dogu mcp --with`, which e2e/test_mcp_door_more.py serves",
+}
 
 
 def blocks() -> Iterator[tuple[str, str]]:

@@ -1,7 +1,7 @@
-"""What the conformance suite wants of a server, offered through dogu's own layers: `server.py` prints its address.
+"""What the conformance suite wants of a server: a file for `dogu mcp --with`. Run by itself it prints its address.
 
 The tools are plain functions in a dogu runtime, run by its executor; resources, prompts and completions are offers of
-the MCP door, which serves them over HTTP as `dogu mcp --http 0` does. The names and texts are the suite's.
+the MCP door. The names and texts are the suite's.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import msgspec
 
 from dogu.app import Options, open_runtime
 from dogu.contract import Blob, Content, ErrorKind, FunctionTool, Kind, Text, ToolError, ToolResult, function_tool
+from dogu.runtime.runtime import Runtime
 from dogu.serve.mcp.asking import ElicitationConfirm
 from dogu.serve.mcp.caller import TASKS, caller, sampling_request
 from dogu.serve.mcp.door import serve_mcp
@@ -388,26 +389,31 @@ def _text(answer: mcp_types.CreateMessageResult) -> str:
     return answer.content.text if isinstance(answer.content, mcp_types.TextContent) else "(no text)"
 
 
+def offer(runtime: Runtime) -> Offers:
+    """Register the suite's tools, for `dogu mcp --with server.py`, and return what else it asks for."""
+
+    async def trigger_tool_change() -> str:
+        """Have another tool, and take it away."""
+        runtime.registry.register(function_tool(simple_text, name="test_dynamic_tool", kind=Kind.READ))
+        runtime.registry.unregister("test_dynamic_tool")
+        return "tool list changed"
+
+    for name, function in {**TOOLS, "test_trigger_tool_change": trigger_tool_change}.items():
+        runtime.registry.register(function_tool(function, name=name, kind=Kind.READ))
+    runtime.registry.register(SchemaTool(simple_text, name="json_schema_2020_12_tool", kind=Kind.READ))
+    runtime.registry.register(HeaderTool(greet, name="test_header_tool", kind=Kind.READ))
+    return make_offers()
+
+
 async def main() -> int:
-    """Serve over HTTP until ended, the address is told on standard error; over standard streams by the word `stdio`."""
+    """Serve over HTTP until ended, the address is told on standard error; over standard streams by the word `stdio`.
+
+    It makes a task of a call sooner than the program does, which the suite doesn't wait for.
+    """
     asking, port = ElicitationConfirm(), None if "stdio" in sys.argv else 0
     with tempfile.TemporaryDirectory() as root:
-        options = Options(root=root, home=root)
-        async with open_runtime(options, confirm=asking) as runtime:
-
-            async def trigger_tool_change() -> str:
-                """Have another tool, and take it away."""
-                runtime.registry.register(function_tool(simple_text, name="test_dynamic_tool", kind=Kind.READ))
-                runtime.registry.unregister("test_dynamic_tool")
-                return "tool list changed"
-
-            tools = {**TOOLS, "test_trigger_tool_change": trigger_tool_change}
-            for name, function in tools.items():
-                runtime.registry.register(function_tool(function, name=name, kind=Kind.READ))
-            schema_tool = SchemaTool(simple_text, name="json_schema_2020_12_tool", kind=Kind.READ)
-            runtime.registry.register(schema_tool)
-            runtime.registry.register(HeaderTool(greet, name="test_header_tool", kind=Kind.READ))
-            return await serve_mcp(runtime, asking, http_port=port, offers=make_offers(), task_after_s=TASK_AFTER_S)
+        async with open_runtime(Options(root=root, home=root), confirm=asking) as runtime:
+            return await serve_mcp(runtime, asking, http_port=port, offers=offer(runtime), task_after_s=TASK_AFTER_S)
 
 
 if __name__ == "__main__":

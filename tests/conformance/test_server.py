@@ -1,7 +1,7 @@
 """The conformance suite against dogu as a server: every scenario that counts for a revision passes.
 
-The server is `server.py` beside this file, which adds the tools and offers that the scenarios call to dogu's MCP door.
-Those that ask for no such tool are also run against the program as it is shipped. Source:
+The server is the program, `dogu mcp --http --with server.py`: the file beside this one has the tools and offers that the
+scenarios call. Those that ask for no such tool are also run against the program as it comes. Source:
 https://github.com/modelcontextprotocol/conformance; skipped where npm can't give it. `make conformance` runs it.
 """
 
@@ -62,8 +62,10 @@ def served(home: Path, *words: str) -> Generator[str]:
 @pytest.mark.conformance
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize(("revision", "scored"), [("2025-11-25", 30), ("2026-07-28", 37)])
-def test_every_scored_scenario_passes(tmp_path: Path, revision: str, scored: int):
-    marks, unscored, done = _run(tmp_path, revision)
+@pytest.mark.parametrize("rooted", [False, True])
+def test_every_scored_scenario_passes(tmp_path: Path, revision: str, scored: int, rooted: bool):
+    words = ["-m", "dogu", "mcp", "--http", "0", "--with", str(SERVER), *(["--root", str(tmp_path)] if rooted else [])]
+    marks, unscored, done = _run(tmp_path, revision, *words)
     failed = [name for name, mark in marks.items() if mark == "✗" and name not in unscored]
     assert failed == [], (tmp_path / "told").read_text()[-6000:]
     assert len(marks.keys() - unscored) == scored

@@ -475,6 +475,17 @@ async def test_over_http_too_a_call_that_the_sdk_can_t_read_is_answered(
     assert told in answer.text
 
 
+@pytest.mark.parametrize("message", ["[]", "7", "null", '[{"jsonrpc":"2.0","id":1,"method":"ping"}]',
+    '{"jsonrpc":"2.0","id":true,"method":"ping"}', '{"jsonrpc":"2.0","id":1.5,"method":"ping"}'])  # fmt: skip
+async def test_over_http_what_is_no_message_is_refused_in_words(web: str, message: str):
+    async with httpx2.AsyncClient(headers=ACCEPT) as client:
+        answer = await client.post(web, content=message)
+        stranger = await client.post(web, content=message, headers={"Origin": "http://evil.example"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32600)
+    assert answer.json()["error"]["message"].startswith("A message is one JSON object")
+    assert (stranger.status_code, stranger.text) == (403, "Requests of a web page of another origin are refused.\n")
+
+
 async def test_over_http_a_file_of_megabytes_is_written_whole(program: Program):
     with over_http(program, "--approval-mode", "yolo", "--root", str(program.root)) as url:
         async with Client(url) as client:

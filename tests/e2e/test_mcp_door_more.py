@@ -280,10 +280,10 @@ async def test_the_inspector_lists_and_calls(program: Program, transport: str):
             await check([url, "--transport", "http"])
 
 
-def piped(program: Program, *messages: dict[str, Any]) -> list[dict[str, Any]]:
+def piped(program: Program, *messages: dict[str, Any], words: tuple[str, ...] = ()) -> list[dict[str, Any]]:
     """What `printf ... | dogu mcp` answers: the input has ended before there is an answer."""
     lines = "".join(f"{json.dumps(message)}\n" for message in messages)
-    done = program.run("mcp", "--approval-mode", "yolo", stdin=lines.encode())
+    done = program.run("mcp", "--approval-mode", "yolo", *words, stdin=lines.encode())
     assert (done.returncode, done.stderr) == (0, b"")
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -317,3 +317,27 @@ def test_a_null_where_no_progress_is_wanted_is_none(program: Program):
     request = {"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": {"_meta": {"progressToken": None}}}
     _, answer = piped(program, INITIALIZE, request)
     assert answer["result"]["tools"]
+
+
+def test_what_the_page_s_file_offers_is_served(program: Program):
+    page = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text(encoding="utf-8")
+    (block,) = [
+        each for each in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL) if "def offer" in each
+    ]
+    (program.root / "team.py").write_text(block)
+    read = {"jsonrpc": "2.0", "id": 8, "method": "resources/read", "params": {"uri": "team://rules"}}
+    answers = piped(program, INITIALIZE, calling("greet", name="you"), read, words=("--with", "team.py"))
+    found = {answer["id"]: answer["result"] for answer in answers}
+    assert found[7]["content"] == [{"type": "text", "text": "Hello you!"}]
+    assert found[8]["contents"][0]["text"] == "Be brief."
+
+
+@pytest.mark.parametrize(
+    ("text", "why"), [(None, "No such file"), ("x = (", "SyntaxError"), ("1 / 0", "ZeroDivisionError"), ("", "offer(")]
+)
+def test_a_file_that_offers_nothing_is_told(program: Program, text: str | None, why: str):
+    if text is not None:
+        (program.root / "team.py").write_text(text)
+    done = program.run("mcp", "--with", "team.py")
+    assert (done.returncode, done.stderr.count(b"\n")) == (54, 1)
+    assert why in done.stderr.decode()

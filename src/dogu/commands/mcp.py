@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import runpy
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,12 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dogu.runtime.runtime import Runtime
+    from dogu.serve.mcp.offers import Offers
 
+_OF_FILES = (
+    *(ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError, OSError, RuntimeError),
+    *(SyntaxError, TypeError, ValueError),
+)  # what running a file of the users may raise
 _FOR_HTTP_ONLY = ("mcp.server.streamable_http", "mcp.server.streamable_http_manager", "sse_starlette", "starlette")
 
 
@@ -29,6 +35,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declare the command's own arguments."""
     parser.add_argument(
         "--http", metavar="PORT", type=port, help=say("serve over HTTP at this port of 127.0.0.1 (0: any)")
+    )
+    parser.add_argument(
+        "--with", metavar="FILE", dest="own", help=say("serve what this Python file offers, too: its function offer()")
     )
 
 
@@ -43,6 +52,7 @@ def run(options: Options, space: Namespace) -> int:
         message = say("The MCP door needs the package mcp: {command}", command=install_command("mcp"))
         raise ToolError(ErrorKind.START_FAILED, message) from error
     asking = ElicitationConfirm()
+    offer = _offering(space.own)
 
     @asynccontextmanager
     async def open_at(roots: tuple[str, ...]) -> AsyncGenerator[Runtime]:
@@ -54,6 +64,7 @@ def run(options: Options, space: Namespace) -> int:
                 settling_jobs(runtime),
             ):
                 tell(runtime.notes)
+                offer(runtime)
                 yield runtime
         except SettingsError as error:  # of that folder: it costs the calls there, not the others
             raise ToolError(ErrorKind.START_FAILED, f"{error}") from error
@@ -64,6 +75,25 @@ def run(options: Options, space: Namespace) -> int:
             settling_jobs(runtime),
         ):
             named = None if options.root else open_at  # a root that was named stands above the client's
-            return await serve_mcp(runtime, asking, http_port=space.http, open_at=named)
+            return await serve_mcp(runtime, asking, http_port=space.http, offers=offer(runtime), open_at=named)
 
     return run_async(serve)
+
+
+def _offering(file: str | None) -> Callable[[Runtime], Offers | None]:
+    """Return the file's `offer`, which is called with each runtime that is served. Raises `ToolError`."""
+    if file is None:
+        return _offer_nothing
+    try:
+        offer = runpy.run_path(file, run_name="dogu_offer")["offer"]
+    except KeyError as error:
+        problem = say("it has no function offer(runtime)") if error.args == ("offer",) else f"KeyError: {error}"
+    except _OF_FILES as error:
+        problem = f"{type(error).__name__}: {error}"
+    else:
+        return offer
+    raise ToolError(ErrorKind.START_FAILED, say("{file} can't be used: {reason}.", file=file, reason=problem))
+
+
+def _offer_nothing(_runtime: Runtime) -> Offers | None:
+    return None

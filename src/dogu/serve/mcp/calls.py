@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 import anyio
 
 from dogu.contract.errors import ToolError
+from dogu.contract.function_tool import FunctionTool
 from dogu.contract.result import ToolResult
 from dogu.runtime.calls import ToolAnswer, ToolCall
 from dogu.runtime.events import CallEvent, CallFinished, CallOutput, CallStarted, Noted
@@ -47,8 +48,10 @@ class Calls:
         """Run a call; every failure is a result, so that the model reads it."""
         call = ToolCall(f"mcp-{next(self._numbers)}", params.name, params.arguments or {})
         try:
-            self._workspaces.first.registry.get(call.name)  # a tool that was never listed is in no root
-            runtime = await self._workspaces.of(asked.context, asked)
+            runtime = self._workspaces.first
+            tool = runtime.registry.get(call.name)  # a tool that was never listed is in no root
+            if not isinstance(tool, FunctionTool):  # a function of its importer's works in no folder of ours
+                runtime = await self._workspaces.of(asked.context, asked)
         except ToolError as error:
             return asked.needed or result_of(ToolResult.failed(error))
         with self._asking.during(call.call_id, asked):

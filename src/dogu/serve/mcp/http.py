@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import socket
 import sys
 from collections import OrderedDict
@@ -17,8 +18,9 @@ import uvicorn
 from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCResponse
+from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCResponse
 from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from dogu.contract.errors import ErrorKind, ToolError
@@ -34,6 +36,9 @@ _NAMES = (_HOST, "localhost", "[::1]")
 _OWN_NAMES = (_HOST, "localhost", "::1")
 _RETRY_MS = 1000  # after which a client whose connection broke comes back
 _LONGEST_REQUEST_BYTES = 128 << 20  # by standard streams a file may be written whole, too
+_NO_HOST = "Requests are served that are sent to 127.0.0.1 or localhost by name.\n"
+_NO_ORIGIN = "Requests of a web page of another origin are refused.\n"
+_NO_MESSAGE = "A message is one JSON object of JSON-RPC 2.0, not a batch; a request's id is a number or a text."
 _MOST_EVENTS, _MOST_EVENT_BYTES = 1000, 8_000_000
 
 
@@ -158,8 +163,8 @@ class _OwnPages:
             host = _place_of(f"http://{headers.get(b'host', b'').decode('latin-1')}")
             origin = headers.get(b"origin", b"").decode("latin-1")
             if host is None or (origin and _place_of(origin) not in {(name, host[1]) for name in _OWN_NAMES}):
-                await send({"type": "http.response.start", "status": 421 if host is None else 403, "headers": []})
-                await send({"type": "http.response.body", "body": b""})
+                why = _NO_HOST if host is None else _NO_ORIGIN
+                await PlainTextResponse(why, 421 if host is None else 403)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
@@ -185,12 +190,25 @@ class _WholeRequests:
             body += message.get("body", b"")
             is_more = message.get("more_body", False)
         text = "" if is_more else readable(bytes(body))
+        if not text and not is_more and _is_json(body):
+            error = ErrorData(code=INVALID_REQUEST, message=_NO_MESSAGE)
+            refusal = JSONRPCError(jsonrpc="2.0", id=None, error=error).model_dump_json()
+            await Response(refusal, 400, media_type="application/json")(scope, receive, send)
+            return
         held = [{"type": "http.request", "body": text.encode() or bytes(body), "more_body": is_more}]
 
         async def receive_held() -> Message:
             return held.pop() if held else await receive()
 
         await self._app(scope, receive_held, send)
+
+
+def _is_json(body: bytearray) -> bool:
+    try:
+        json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _place_of(address: str) -> tuple[str, int] | None:
