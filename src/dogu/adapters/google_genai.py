@@ -6,6 +6,7 @@ from google.genai import types
 from google.genai.chats import AsyncChat
 
 from dogu.contract.content import Blob, parts_of, text_of
+from dogu.models.schemas import GEMINI, parameters_for
 from dogu.runtime.calls import ToolAnswer, ToolCall
 from dogu.runtime.runtime import Runtime
 
@@ -15,7 +16,11 @@ _MOST_STEPS = 100
 def config(runtime: Runtime, **more: object) -> types.GenerateContentConfig:
     """Declare the tools; `more` are other fields of the config."""
     declarations = [
-        types.FunctionDeclaration(name=each.name, description=each.description, parameters_json_schema=each.parameters)
+        types.FunctionDeclaration(
+            name=each.name,
+            description=each.description,
+            parameters_json_schema=parameters_for(GEMINI, each.parameters)[0],
+        )
         for each in runtime.registry.declarations
     ]
     manual = types.AutomaticFunctionCallingConfig(disable=True)
