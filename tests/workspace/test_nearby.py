@@ -24,6 +24,16 @@ def test_a_folder_in_which_a_repository_begins_is_not_of_this_one(tmp_path: Path
     assert [near.is_same_repository(each) for each in others] == [False] * 8
 
 
+def test_files_are_told_of_a_folder_here_and_of_none_that_a_link_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "a" / ".b").mkdir(parents=True)
+    (tmp_path / "a" / ".b" / "x y").touch()
+    (tmp_path / "a" / "z").touch()
+    (tmp_path / "link").symlink_to("a")
+    near = Nearby(str(tmp_path))
+    assert [sorted(near.files_below(each) or ()) for each in ("a", "./a/")] == [["a/.b/x y", "a/z"]] * 2
+    assert [near.files_below(each) for each in ("link", "../x", "/etc", "a/..", "a\0")] == [None] * 5
+
+
 def test_a_module_is_a_file_here_and_none_of_pythons_own(tmp_path: Path) -> None:
     (tmp_path / "src" / "app").mkdir(parents=True)
     (tmp_path / "src" / "app" / "__main__.py").touch()

@@ -46,6 +46,10 @@ class Place(Protocol):
         """The names, without their folders, of what a pattern of files matches; None when it leads elsewhere."""
         ...
 
+    def files_below(self, path: str) -> list[str] | None:
+        """Every file in a folder and below it; None for a link, a path elsewhere, or when there are many."""
+        ...
+
     def has_module(self, name: str) -> bool:
         """Whether `python -m NAME` runs a file that lies there."""
         ...

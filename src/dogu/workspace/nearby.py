@@ -11,6 +11,7 @@ import sys
 
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _MOST_NAMES = 1000
+_MOST_FILES = 5000
 _MOST_CONFIG = 200_000
 _OF_A_REPOSITORY = (".git", "HEAD")  # a bare one begins with the file HEAD, whatever its name is
 
@@ -61,6 +62,21 @@ class Nearby:
             return None
         found = list(itertools.islice(glob.iglob(pattern, root_dir=self._directory), _MOST_NAMES))
         return [os.path.basename(each) for each in found] if len(found) < _MOST_NAMES else None
+
+    def files_below(self, path: str) -> list[str] | None:
+        """Every file in a folder and below it; None for a link, a path elsewhere, or when there are many."""
+        parts = [part for part in path.split("/") if part not in ("", ".")]
+        if path.startswith(("/", "~")) or ".." in parts or "\0" in path:
+            return None
+        start = os.path.join(self._directory, *parts)
+        if os.path.realpath(start) != os.path.join(os.path.realpath(self._directory), *parts):
+            return None
+        found: list[str] = []
+        for folder, _, names in os.walk(start):
+            found += [os.path.relpath(os.path.join(folder, name), self._directory) for name in names]
+            if len(found) > _MOST_FILES:
+                return None
+        return found
 
     def has_module(self, name: str) -> bool:
         """Whether `python -m NAME` runs a file that lies here, or below `src`, and not one of Python's own."""

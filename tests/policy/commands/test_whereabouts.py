@@ -110,3 +110,52 @@ def test_git_runs_unasked_only_in_the_folder_that_a_text_begins_in(tmp_path: Pat
         subprocess.run([_BASH, "-c", f"{text}; wait"], cwd=work, env=environment, capture_output=True, check=False)
         assert set(ran.read_text().split()) <= {str(work.resolve())}, text
     assert len(passed) > 30
+
+
+def listed(tmp_path: Path, command: str) -> str:
+    for name in ("src/a.py", "src/b/c.py", "lib/x y.py", "t/AGENTS.md", ".github/workflows/x.yml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("foo")
+    (tmp_path / "out").symlink_to("/etc")
+    core = Rules.from_lists(entries(["rg", "grep", "find", "xargs", "sed", "cat", "which", "touch"])).shell_core()
+    return str(judge_command(command, core, (), Surroundings(Nearby(str(tmp_path)), may_edit=True)).gate)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rg -l foo src | xargs sed -i 's/foo/bar/g'",
+        "rg -l -t py foo src 2>/dev/null | xargs -r sed -i -e s/foo/bar/",
+        "grep -rl --include='*.py' foo src/ | xargs -n 1 sed -i s/foo/bar/",
+        "find src -type f -name '*.py' -print0 | xargs -0 sed -i s/foo/bar/",
+        "rg -l foo src/b | xargs -I{} sed -i s/foo/bar/ {}",
+    ],
+)
+def test_where_files_may_be_edited_so_may_those_that_a_search_of_a_folder_lists(tmp_path: Path, command: str) -> None:
+    assert listed(tmp_path, command) == "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rg -l foo | xargs sed -i s/foo/bar/",
+        "rg -l foo lib | xargs sed -i s/foo/bar/",
+        "rg -l foo t | xargs sed -i s/foo/bar/",
+        "rg -l foo .github | xargs sed -i s/foo/bar/",
+        "rg -l foo out | xargs sed -i s/foo/bar/",
+        "rg -l foo ../x | xargs sed -i s/foo/bar/",
+        "rg foo src | xargs sed -i s/foo/bar/",
+        "rg -l foo src -r x | xargs sed -i s/foo/bar/",
+        "rg -l foo src | xargs -a x sed -i s/foo/bar/",
+        "rg -l foo src | xargs sed -i s/foo/bar/ < x",
+        "rg -l foo src | xargs sed -i",
+        "rg -l foo src | xargs sed -i s/foo/bar/e",
+        "rg() { cat x; }; rg -l foo src | xargs sed -i s/foo/bar/",
+        "touch 'src/a -e1e'; rg -l foo src | xargs sed -i s/foo/bar/",
+        "{ rg -l foo src; cat x; } | xargs sed -i s/foo/bar/",
+        "which ls | xargs sed -i s/foo/bar/",
+        "find -L src | xargs sed -i s/foo/bar/",
+    ],
+)
+def test_but_not_what_else_may_be_among_them(tmp_path: Path, command: str) -> None:
+    assert listed(tmp_path, command) == "ask"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -120,6 +120,12 @@ class Surroundings:
         self.looked.happened = True
         return None if self.place is None or self.may_differ else self.place.matching(pattern)
 
+    def files_below(self, path: str) -> list[str] | None:
+        """Every file in a folder and below it; None where that can't be known."""
+        self.looked.happened = True
+        is_known = self.place is not None and not self.may_differ and not self.has_moved
+        return self.place.files_below(path) if is_known and self.place is not None else None
+
     def is_same_repository(self, path: str) -> bool:
         """Whether a folder belongs to the repository of the place, so that no other one's settings count there."""
         self.looked.happened = True
@@ -156,7 +162,7 @@ class Hints:
 
     `is_no_option`: it can't begin with a hyphen. `holds_output`: it may hold what a command prints, or what was read.
     `spellings`: what it may be by the values that the text itself gives its variables; None when that can't be said.
-    `places`: the same of a word that names a place.
+    `places`: the same of a word that names a place. `listed`: the files that xargs hands on, where they are known.
     """
 
     is_no_option: Callable[[Word], bool]
@@ -164,6 +170,7 @@ class Hints:
     around: Surroundings = NOWHERE
     spellings: Callable[[Word], list[str] | None] = _as_it_is
     places: Callable[[Word], list[Word] | None] = _as_one
+    listed: Sequence[Word] | None = None
 
     def from_the_start(self) -> Hints:
         """The same, with places as they are named from where the text began."""

@@ -20,10 +20,8 @@ from dogu.policy.commands.lists import Lists, program_of, shortened
 from dogu.policy.commands.patterns import is_a
 from dogu.policy.commands.shell_texts import SHELLS
 from dogu.policy.commands.standard_input import (
-    feeds_plain_words,
-    found_by,
+    Data,
     input_reason,
-    names_tracked_files,
     runs_own_script,
     text_on_standard_input,
 )
@@ -115,9 +113,7 @@ class _Judge:
         self._where = Whereabouts(AT_THE_START)
         self._current: Command | None = None
         self._runs_elsewhere = False
-        self._data_is_plain = False
-        self._data_is_tracked = False
-        self._data_places: list[Word] | None = None
+        self._data = Data()
         self._takes_any_name = False
         self._runs_the_project = False
 
@@ -289,31 +285,24 @@ class _Judge:
                 verdict, reason = Decision.ASK, given
         self._add(words, verdict, reason, rule)
         self._inner(name, words, command, depth, rule)
-        if not (self._around.may_differ and self._around.has_unpacked) and (command.redirects or not only_reads(words)):
+        writes = any(each.target.value != "/dev/null" for each in command.redirects) or not only_reads(words)
+        if writes and not (self._around.may_differ and self._around.has_unpacked):
             has_unpacked = self._around.has_unpacked or unpacks(name, words)
             self._around = replace(self._around, may_differ=True, has_unpacked=has_unpacked)
 
     def _note_data(self, name: str, words: Sequence[Word], command: Command) -> None:
-        """Take note of what is known of the words that `find` and `xargs` hand on."""
-        if name == "find" and DATA not in words:  # what it finds begins as the places do that it is told to look in
-            is_listed = any(word.value == "-files0-from" for word in words)  # a file says what they are
-            self._data_is_plain = not is_listed and (len(words) < 2 or bool(words[1].prefix))
-            self._data_places = None if is_listed else found_by(words, self._known)
+        if name == "find" and DATA not in words:
+            self._data = Data.of_find(words, self._known)
         if name == "xargs":
-            self._data_is_plain = feeds_plain_words(command, words)
-            self._data_is_tracked = names_tracked_files(command.piped_from)
-            source = command.piped_from.words if command.piped_from is not None else []
-            is_found = self._data_is_plain and bool(source) and source[0].value == "find"
-            is_name = self._data_is_plain or self._data_is_tracked
-            self._data_places = found_by(source, self._known) if is_found else [Word.literal("x")] if is_name else None
+            self._data = Data.of_xargs(command, words, self._known, self._around)
 
     def _may_remove(self, option: Sequence[Word]) -> bool:
         """Whether find's `-delete` does no more than a rule for `rm` covers."""
-        found = self._data_places if option and option[0].value == "-delete" and self._lists.names_any("rm") else None
+        found = self._data.places if option and option[0].value == "-delete" and self._lists.names_any("rm") else None
         return bool(found) and not any(map(check_found, found or ()))
 
     def _places(self, word: Word) -> list[Word] | None:
-        return self._data_places if word is DATA else self._known.places(word)
+        return self._data.places if word is DATA else self._known.places(word)
 
     def _dangers(self, name: str, words: Sequence[Word], rule: Rule | None) -> Iterator[Danger]:
         if name in ("source", ".") and self._lists.is_environment(words):
@@ -332,7 +321,9 @@ class _Judge:
         covered = len(rule.words) if rule is not None and rule.words is not None else 1
         if self._around.has_moved or self._around.has_unpacked:
             yield from elsewhere_than_meant(name, words, covered, self._around, is_listed=self._lists.core is not None)
-        hints = Hints(self._is_no_option, self._holds_output, self._around, self._known.spellings, self._places)
+        hints = Hints(
+            self._is_no_option, self._holds_output, self._around, self._known.spellings, self._places, self._data.listed
+        )
         for danger in dangers_of(name, words, hints, covered):
             # What is handed on to programs is nobody's where the text runs none.
             is_nobodys = self._only_sets and name in _EXPORT and danger.effect is Effect.REACHES
@@ -357,13 +348,14 @@ class _Judge:
 
     def _is_no_option(self, word: Word) -> bool:
         if word is DATA:
-            return self._data_is_plain or (self._data_is_tracked and self._runs_the_project)
+            is_known = self._data.is_plain or self._data.listed is not None
+            return is_known or (self._data.is_tracked and self._runs_the_project)
         if word.is_plain and self._takes_any_name:
             return True
         return cannot_be_option(word, self._known)
 
     def _holds_output(self, word: Word) -> bool:
-        return not self._data_is_plain if word is DATA else self._known.may_hold_output(word)
+        return not self._data.is_plain if word is DATA else self._known.may_hold_output(word)
 
     def _inner(self, name: str, words: Sequence[Word], command: Command, depth: int, rule: Rule | None) -> None:
         found = inner_commands(name, words)

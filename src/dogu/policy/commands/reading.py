@@ -115,7 +115,10 @@ class Reading:
     def _edited(self) -> Iterator[Danger]:
         """Yield options that change the files given in place, unless the mode lets these be edited."""
         around = self.hints.around
-        is_fine = around.may_edit and bool(self._files) and not any(written(each, around) for each in self._files)
+        files = [each for each in self._files if each is not DATA]
+        if len(files) < len(self._files):
+            files += self.hints.listed or [DATA]
+        is_fine = around.may_edit and bool(files) and not any(written(each, around) for each in files)
         for at, name in self._edits if not is_fine else ():
             yield Danger(at, Effect.WRITES, told("{option} {reason}", option=name, reason=_does(Effect.WRITES)))
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from dogu.language import told
 from dogu.policy.commands.dangers import program_called
+from dogu.policy.commands.effects import Surroundings
 from dogu.policy.commands.values import check_value
 from dogu.policy.commands.variables import Known, found_word, prints_a_word, unfiltered
 from dogu.workspace.shell_syntax import Command, Word
@@ -70,6 +72,82 @@ def feeds_plain_words(command: Command, words: Sequence[Word]) -> bool:
     prints_more = any(text.startswith(_PRINTS_MORE) for text in texts)
     begins_plainly = len(texts) > 1 and texts[1][:1] not in ("-", "")
     return _reads_apart(words) and texts[:1] == ["find"] and "-print0" in texts and begins_plainly and not prints_more
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """What is known of the words that `find` and `xargs` hand on.
+
+    `is_plain`: none begins with a hyphen. `is_tracked`: they are names of files that the project keeps. `places` are
+    what they may name, `listed` the very files; None where that can't be said.
+    """
+
+    is_plain: bool = False
+    is_tracked: bool = False
+    places: list[Word] | None = None
+    listed: list[Word] | None = None
+
+    @staticmethod
+    def of_find(words: Sequence[Word], known: Known) -> Data:
+        """What find hands on to its own command: its words begin as the places do that it is told to look in."""
+        is_listed = any(word.value == "-files0-from" for word in words)  # a file says what they are
+        is_plain = not is_listed and (len(words) < 2 or bool(words[1].prefix))
+        return Data(is_plain, places=None if is_listed else found_by(words, known))
+
+    @staticmethod
+    def of_xargs(command: Command, words: Sequence[Word], known: Known, around: Surroundings) -> Data:
+        """What xargs reads; `words` are its own, wherever in the command they stand."""
+        if any(each.operator.startswith("<") for each in command.redirects):  # that is read, and not the pipe
+            return Data()
+        is_plain, is_tracked = feeds_plain_words(command, words), names_tracked_files(command.piped_from)
+        source = command.piped_from.words if command.piped_from is not None else []
+        if is_plain and source and source[0].value == "find":
+            places = found_by(source, known)
+        else:
+            places = [Word.literal("x")] if is_plain or is_tracked else None
+        return Data(is_plain, is_tracked, places, _listed_to_edit(command, words, around))
+
+
+def _listed_to_edit(command: Command, words: Sequence[Word], around: Surroundings) -> list[Word] | None:
+    """The files among which are those that xargs hands on to sed, where files may be edited; None for anything else."""
+    run = next((word.value for word in words[1:] if not _OF_XARGS.fullmatch(word.text)), "")
+    if not around.may_edit or run not in ("sed", "gsed"):
+        return None
+    found = [around.files_below(folder) for folder in _searched(command.piped_from)]
+    names = [name for each in found for name in each or ()]
+    is_known = bool(names) and None not in found and all(map(_ONE_WORD.fullmatch, names))
+    return [Word.literal(name) for name in names] if is_known else None
+
+
+_OF_XARGS = re.compile(r"-[0rtx]+|-[nPL]\d*|\d+|-I.*|\{\}|--(?:null|no-run-if-empty|max-(?:args|procs)=\d+)")
+_ONE_WORD = re.compile(r"(?!-)[\w@%+=:,./()\[\]-]+")
+_SEARCHES = {
+    "rg": re.compile(
+        r"-[lnwFiSsv0]+|--(?:files-with-matches|fixed-strings|ignore-case|null)|-[tg].*|--(?:type|glob)(?:=.*)?"
+    ),
+    "grep": re.compile(r"-[rlnwFiEZ]+|--(?:include|exclude|exclude-dir)=.*"),
+    "find": re.compile(r"-(?:type|i?name|print0?|not|maxdepth|mindepth|mtime|mmin|size)"),
+}
+"""The options with which a search only names files, below the folders that it is told."""
+_TAKES = frozenset("-t -g --type --glob -type -name -iname -maxdepth -mindepth -mtime -mmin -size".split())
+
+
+def _searched(source: Command | None) -> list[str]:
+    """The folders in which a search looks for the files whose names it prints; none where it isn't such a search."""
+    texts = [word.value or "" for word in source.words] if source is not None and not source.assignments else [""]
+    known = _SEARCHES.get(texts[0])
+    if known is None or source is None or not all(each.target.value == "/dev/null" for each in source.redirects):
+        return []
+    given = [text for before, text in itertools.pairwise(texts) if before not in _TAKES]
+    options = [text for text in given if text.startswith("-")]
+    operands = [text for text in given if not text.startswith("-")]
+    letters = "".join(each for each in options if not each.startswith("--"))
+    if "" in texts or not all(map(known.fullmatch, options)):
+        return []
+    if texts[0] == "find":
+        return operands
+    is_list = "l" in letters or "--files-with-matches" in options
+    return operands[1:] if is_list and (texts[0] == "rg" or "r" in letters) else []
 
 
 def found_by(words: Sequence[Word], known: Known) -> list[Word] | None:

@@ -127,7 +127,12 @@ def only_reads(words: Sequence[Word]) -> bool:
     name = words[0].value or ""
     block = program_called(name)
     is_read = len(words) > 1 and block is not None and words[1].value in block.reads
-    return name == "mkdir" or is_read or (block is not None and block.is_harmless)
+    searches = name in _SEARCHES and not any(_ACTS.match(word.text) for word in words[1:])
+    return name == "mkdir" or is_read or searches or (block is not None and block.is_harmless)
+
+
+_SEARCHES = frozenset(("rg", "find", "fd", "fdfind"))
+_ACTS = re.compile(r"-(?:exec|ok|delete|fprint|fls)|-[A-Za-z0-9]*[xX]|--(?:exec|pre)")
 
 
 def unpacks(name: str, words: Sequence[Word]) -> bool:

@@ -247,14 +247,15 @@ def _batched(words: Sequence[Word]) -> list[Inner]:
     found: list[Inner] = []
     at = 1
     while at < len(words):
-        text = words[at].text
+        option, equals, attached = words[at].text.partition("=")
         at += 1
-        if text not in _BATCHES:
-            if text.startswith("--exec") or re.match(r"-[A-Za-z0-9]*[xX]", text):  # attached, or in a cluster
+        if option not in _BATCHES:
+            if re.match(r"-[A-Za-z0-9]*[xX]|--exec", option):  # attached, or in a cluster
                 return [UNKNOWN]
             continue
         end = next((place for place in range(at, len(words)) if words[place].text == ";"), len(words))
-        command = [DATA if "{" in word.text else word for word in words[at:end]]
+        given = [Word.literal(attached), *words[at:end]] if equals else words[at:end]
+        command = [DATA if "{" in word.text else word for word in given]
         has_name = any(word is DATA for word in command)
         found.append([*command, *(() if has_name else (DATA,))] if command else UNKNOWN)
         at = end + 1
