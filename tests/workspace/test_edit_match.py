@@ -1407,3 +1407,20 @@ def test_the_nearest_lines_are_those_most_like_the_longest_one() -> None:
     text = "one line of this text\n\n```\n\nanother line of this long text that says more\n\n```\n\nend\n"
     found = refusal(text, "another line of that long txt that says more\n\n```\nx\n", "")
     assert "+ another line of this long text that says more" in found.nearest
+
+
+def test_a_line_that_was_deeper_than_the_one_that_goes_begins_where_that_did() -> None:
+    text = "rvm:\n  - 2.0\n  wrapped:\n    - jruby-18\n  - jruby-19\n"
+    found = match_edit(text, "  wrapped:\n    - jruby-18\n  - jruby-19\n", "- jruby-18\n  - jruby-19\n", path="a.yaml")
+    assert not isinstance(found, Edit) or "    - jruby-18" not in "".join(piece.body for piece in found.replacements)
+
+
+def test_what_is_between_lines_of_tildes_of_two_lengths_is_in_no_fence() -> None:
+    text = "~~~~~~~~\n\nOne line of it.\n\nTwo\n~~~~\n"
+    assert after(text, f"```rst\n{text}```", text.replace("One", "This")) == text.replace("One", "This")
+
+
+def test_a_copy_of_a_line_in_other_quotes_is_the_line_of_the_file() -> None:
+    text = 'equal(body, "{\\"a\\"}\\n")\nend()\n'
+    line = "equal(body, '{\\'a\\'}\\n')\n"
+    assert after(text, f"{line}end()\n", f"{line}end()\nmore()\n{line}") == f"{text}more()\n{text[: -len('end()') - 1]}"

@@ -24,6 +24,7 @@ from dogu.workspace.edit_match.views import fold
 _TOKEN = re.compile(r"[A-Za-z0-9_]+|\s+|.")
 OPENERS = (":", "{", "(", "[")
 GOES_ON = re.compile(r"\s*(?:[+*.&|?:=,)\]}%>]|-(?!-)|/(?![/*])|<(?![\w!/]))")
+_STYLES = str.maketrans('"`', "''")
 _MOST_TOKENS = 2000
 _MOST_TRIED = 20_000_000
 _AROUND_CHARS = 5000
@@ -296,12 +297,12 @@ class _Weaver:
 
     @cached_property
     def moved(self) -> dict[str, str | None]:
-        """Return what the file has for each line of `old`, but for its spacing; None where it has several for it."""
+        """Return what the file has for each line of `old`, but for spacing and quotes; None where it has several."""
         found: dict[str, str | None] = {}
         for i, row in enumerate(self.rows):
             if row.units and row.first == row.last and self.at.is_alone(i):
                 text, file = row.text.strip(), self.at.line(row.first).strip()
-                if text.split() == file.split():
+                if text.translate(_STYLES).split() == file.translate(_STYLES).split():
                     found[text] = file if found.get(text, file) == file else None
         return found
 

@@ -192,7 +192,7 @@ class _Matcher:
             return Refusal(outcome.why, outcome.reason, outcome.stage, lines, shown=shown)
         if outcome is None:
             return self._nowhere(wanted)
-        if alone and not self._parses(wanted, outcome):
+        if alone and not self._parses(whole, outcome):
             return _unparsable(outcome.stage, _line_spans(self._text, outcome.spans))
         return self._edit(outcome)
 

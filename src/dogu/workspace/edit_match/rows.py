@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from dogu.workspace.diff import changed_ranges
@@ -236,7 +236,8 @@ def _indentation(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]],
         if row.units and at.begins_line(i) and not (i == at.head and lost_head)
     }
     shifts = _shifts(shifted, new, pairs)
-    is_ours, is_simpler = (len(shifts[0]) == 1 != len(shifts[1])), len(shifts[1] - {0}) < 2 <= len(shifts[0] - {0})
+    ours, theirs = ({*side} - {0} for side in shifts)
+    is_ours, is_simpler = _runs(shifts[0]) < _runs(shifts[1]), len(theirs) < 2 <= len(ours)
     shifted = {i: pair for i, pair in shifted.items() if pair[0] != pair[1]}
     written = [j for j, line in enumerate(new) if line.strip()]
     if not shifted or not written or is_ours or _moves_as_one(at, shifted, new):
@@ -262,10 +263,15 @@ def _indentation(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]],
 
 def _shifts(
     indents: dict[int, tuple[str, str]], new: Sequence[str], pairs: Sequence[tuple[int, int]]
-) -> tuple[set[int], set[int]]:
+) -> tuple[list[int], list[int]]:
     """Return by how much lines that both strings have move if `new` is in the terms of `old`, and if in the file's."""
     moved = [(len(indent_of(new[j])), *map(len, indents[i])) for i, j in pairs if i in indents]
-    return {there - mine for there, mine, _ in moved}, {there - file for there, _, file in moved}
+    return [there - mine for there, mine, _ in moved], [there - file for there, _, file in moved]
+
+
+def _runs(shifts: Sequence[int]) -> int:
+    """Count the stretches of lines that move by as much: the fewer there are, the likelier it is what was meant."""
+    return sum(one != other for one, other in pairwise(shifts))
 
 
 def _moves_as_one(at: Rows, shifted: dict[int, tuple[str, str]], new: Sequence[str]) -> bool:

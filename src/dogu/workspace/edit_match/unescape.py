@@ -141,7 +141,7 @@ ESCAPE_STAGES = frozenset(row.stage for row in _ESCAPES[:7])
 _PARTIAL_STAGES = frozenset(row.stage for row in _ESCAPES[1:7])
 _BREAK = "\\n"
 _STRAIGHT = "\"'"
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})[^\n`]*\n(.*?\n?)[ \t]*\1[ \t]*\s*", re.DOTALL)
+_FENCE = re.compile(r"\s*(`{3,}(?!`)|~{3,}(?!~))[^\n`]*\n(.*?\n?)[ \t]*\1[`~]*[ \t]*\s*", re.DOTALL)
 _QUOTED = re.compile(r"""(['"`])(?>(?:\\.|(?!\1)[^\\]){0,1000})\1""", re.DOTALL)
 _QUOTED_IN_LINE = re.compile(r"""(['"`])(?>(?:\\.|(?!\1)[^\\\n]){0,1000})\1""")
 # Not in a regular expression's slashes, nor a word of TeX's or a path's: what is before ends something, and what

@@ -77,7 +77,7 @@ def _lost(pattern: str, needs: str, suspect: str, forgiven: str) -> _Variant:
 _VARIANTS = [
     _lost(r"\\n", r"\n", _ODD_QUOTES, sentence("\\n in the file was sent as a line break")),
     _lost(r'\\"', '"', f"{_ODD_QUOTES}|{_QUOTES_WITHIN}", sentence('a backslash before " was lost')),
-    _lost(r"\\'", "'", _ODD_QUOTES.replace('"', "'"), sentence("a backslash before ' was lost")),
+    _lost(r"\\'", "'", _ODD_QUOTES.replace('"', "'") + "|''", sentence("a backslash before ' was lost")),
     _lost(r"\\\\", r"\\", r"\\", sentence("doubled backslashes were sent as one")),
     _lost(r"\\t", r"\t", _ODD_QUOTES, sentence("\\t in the file was sent as a tab")),
     _lost(r"\\[$`]", r"[$`]", r"[$`]", sentence("a backslash before $ or ` was lost")),

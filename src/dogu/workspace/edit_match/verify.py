@@ -36,6 +36,7 @@ _FEWEST_INDENTED = 3
 _FEWEST_STEPS = 5
 _MOST = 2 / 3
 _CLOSERS = ("}", ")", "]")
+_OPENERS = (":", "{", "(", "[")
 _DANGLING = re.compile(r"\\\n[ \t]*$", re.MULTILINE)
 _QUOTES = str.maketrans('"`', "''")
 _STRING = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`")
@@ -455,18 +456,22 @@ def restored_head(old: str, new: str) -> str:
 
 
 def _begins_as_before(ours: list[_Line], theirs: list[_Line], pairs: list[tuple[int, int]], at: int | None) -> bool:
-    """Whether `new` begins, with a later line of `old`, as deep as `old` does: what stood above that line goes."""
-    return bool(at) and ours[0].indent == theirs[0].indent and (0, 0) not in pairs
+    """Whether `new` begins with a later line of `old`, as deep as `old` does or with one that was deeper: what stood
+    above that line goes.
+    """
+    was_deeper = len(ours[at or 0].indent) > len(ours[0].indent)
+    return bool(at) and (0, 0) not in pairs and (was_deeper or ours[0].indent == theirs[0].indent)
 
 
 def _loses_as_one(ours: list[_Line], theirs: list[_Line], pairs: list[tuple[int, int]], indent: str) -> bool:
     """Whether another line that both strings have has lost as much indentation as the first one, or what is below
-    that, without a line that both have, is as much deeper than it as in `old`.
+    that, without a line that both have, is as much deeper than it as in `old`, or isn't deeper where it opens a block.
     """
     if any(j and ours[i].indent == indent + theirs[j].indent for i, j in pairs):
         return True
     below, now = (_base(lines[1:]) for lines in (ours, theirs))
-    return not any(j for _, j in pairs) and len(now) < len(below) and below == indent + now
+    opens = theirs[0].text.endswith(_OPENERS) and len(theirs) > 1 and len(theirs[1].indent) <= len(indent)
+    return not any(j for _, j in pairs) and (opens or (len(now) < len(below) and below == indent + now))
 
 
 def lost_indent(old: str, new: str) -> str:
