@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import html
 import json
+import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
