@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from posixpath import basename
+from posixpath import basename, normpath
 
 from dogu.language import told
 from dogu.policy.commands.arithmetic import second_order_danger
@@ -37,7 +37,7 @@ def may_run_from_subscripts(text: str) -> bool:
 def danger_of_the_whole(script: Script) -> str:
     """Say what the commands of a text do together that needs a question; '' when nothing."""
     reason = second_order_danger(script) or _circle_of_functions(script) or function_in_place(script)
-    return reason or _runs_what_it_fetched(script)
+    return reason or _runs_what_it_fetched(script) or _writes_into_what_it_unpacked(script)
 
 
 def _circle_of_functions(script: Script) -> str:
@@ -95,11 +95,54 @@ def _fetched_to(command: Command) -> Iterator[str]:
         yield from texts[1:]
     if _program(command) not in _FETCHES:
         return
-    yield from (each.target.text for each in command.redirects if each.operator.startswith(">"))
+    yield from _redirected_to(command)
     for at, text in enumerate(texts[1:], 1):
         option = re.match(r"-[A-Za-z#0-9]*[oO](?P<short>.*)|--output(?:-document)?(?:=(?P<long>.*))?$", text, re.DOTALL)
         if option is not None:
             yield option["short"] or option["long"] or (texts[at + 1] if at + 1 < len(texts) else "")
+
+
+def _writes_into_what_it_unpacked(script: Script) -> str:
+    """Say which place the text writes to in a folder that it unpacks to, which may bring links; '' when none."""
+    folders = {normpath(each) for command in script.commands for each in _unpacked_to(command)} - {"."}
+    if not folders:
+        return ""
+    gone = [word.text for each in script.commands if _program(each) in ("cd", "pushd") for word in each.words[1:]]
+    is_within = any(f"{normpath(each)}/".startswith(f"{folder}/") for each in gone for folder in folders)
+    for text in (each for command in script.commands for each in _written_by(command)):
+        place = normpath(text)
+        is_below = any(place.startswith(f"{folder}/") for folder in folders)
+        if is_below or (is_within and place not in folders and not place.startswith("/")):
+            return told("it writes to {target}", target=text[:40])
+    return ""
+
+
+def _unpacked_to(command: Command) -> Iterator[str]:
+    """The folders that tar and unzip are told to write to."""
+    if not unpacks(_program(command), command.words):
+        return
+    texts = [word.text for word in command.words]
+    for at, text in enumerate(texts[1:], 1):
+        option = re.match(r"-[A-Za-z]*?[Cd](?P<short>.*)|--dir[a-z]*(?:=(?P<long>.*))?$", text, re.DOTALL)
+        if option is not None:
+            yield option["short"] or option["long"] or (texts[at + 1] if at + 1 < len(texts) else "")
+
+
+def _written_by(command: Command) -> Iterator[str]:
+    """The places that a command writes to, as far as its program's usual words tell."""
+    yield from _redirected_to(command)
+    name, texts = _program(command), [word.text for word in command.words[1:]]
+    if name in ("tee", "touch", "mkdir"):
+        yield from texts
+    elif name in ("cp", "mv", "ln", "install", "rsync"):
+        yield from texts[-1:]
+    yield from _fetched_to(command)
+    yield from _unpacked_to(command)
+
+
+def _redirected_to(command: Command) -> Iterator[str]:
+    files = (each.target.text for each in command.redirects if ">" in each.operator)
+    return (each for each in files if not re.fullmatch(r"\d*-?", each))  # `2>&1`
 
 
 def only_looks(script: Script) -> bool:
