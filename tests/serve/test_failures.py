@@ -55,7 +55,7 @@ def test_the_words_for_the_model_stand_apart_unless_the_kind_tells_little() -> N
     [
         (FileNotFoundError(2, "No usable temporary directory found in ['/tmp']"), 54, "machine"),
         (OSError(24, "Too many open files"), 54, "machine"),
-        (MemoryError(), 70, "machine"),
+        (MemoryError(), 54, "machine"),
         (RuntimeError("oops"), 70, "defect"),
     ],
 )
