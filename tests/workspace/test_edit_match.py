@@ -1424,3 +1424,9 @@ def test_a_copy_of_a_line_in_other_quotes_is_the_line_of_the_file() -> None:
     text = 'equal(body, "{\\"a\\"}\\n")\nend()\n'
     line = "equal(body, '{\\'a\\'}\\n')\n"
     assert after(text, f"{line}end()\n", f"{line}end()\nmore()\n{line}") == f"{text}more()\n{text[: -len('end()') - 1]}"
+
+
+def test_a_capital_at_a_words_head_in_new_text_isnt_taken_for_the_slip_of_old_string() -> None:
+    text = "# Title\n\n- install in docker\n- use it daily\n- more of this\n"
+    old = text.replace("docker", "Docker")
+    assert refusal(text, old, f"{old}- Docker is needed\n").why is Why.UNCLEAR

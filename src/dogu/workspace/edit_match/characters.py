@@ -81,6 +81,8 @@ class CharacterMap:
         body = body.translate(self._unseen)
         self._check_plain(body)
         for wrong, right in self._words:
+            if wrong[1:] == right[1:] and not is_statement and re.search(rf"(?<!\w){re.escape(wrong)}(?!\w)", body):
+                raise UncleanError(f"whether {wrong} in a new line is meant so can't be told: the file has {right}")
             body = re.sub(rf"(?<![\w-]){re.escape(wrong)}(?![\w-])", lambda _match, right=right: right, body)
         return body
 
