@@ -198,7 +198,7 @@ def test_ends_of_a_command_are_ends_of_what_stands_in_the_arguments(
 def test_a_pattern_that_looks_ahead_is_understood_and_one_that_may_take_for_ever_refused() -> None:
     text = "[[rule]]\ntoolName = 'read_file'\nargsPattern = '(?!x)a'\ndecision = 'deny'\npriority = 1\n"
     assert judged(text, call("read_file", Kind.READ, path="a")).decision is DENY
-    with pytest.raises(RestrictionError, match="for ever"):
+    with pytest.raises(RestrictionError, match="forever"):
         rules(text.replace("(?!x)a", "(?!x)(a+)+$"))
 
 

@@ -288,7 +288,7 @@ def _with_and_without_comments(text: str) -> tuple[str, str, str]:
     return text, behind_strings, _SQL_COMMENT.sub(" ", text)
 
 
-_SQL_COMMENT = re.compile(r"/\*(?!!).*?\*/|--[^\n]*", re.DOTALL)
+_SQL_COMMENT = re.compile(r"/\*(?!!)(?:.*?\*/|.*)|--[^\n]*", re.DOTALL)
 _SQL_COMMENT_OR_STRING = re.compile(rf"""(?P<string>'[^']*'|"[^"]*"|`[^`]*`)|{_SQL_COMMENT.pattern}""", re.DOTALL)
 
 
