@@ -15,6 +15,7 @@ from dogu.language import (
     joined,
     language_of,
     language_of_locale,
+    redacted,
     said,
     say,
     sentence,
@@ -117,6 +118,15 @@ def test_messages_put_together_are_still_said(japanese: Callable[[dict[str, str]
     assert say("a.py: " + no + " " + stop) == "a.py: いいえ。停止。"
     assert joined(", ", ["a", "b"]) == "a, b"
     assert type(joined(", ", ["a", "b"])) is str
+
+
+def test_a_message_without_its_secret_is_still_said(japanese: Callable[[dict[str, str]], None]) -> None:
+    japanese({"Refused: {why}": "拒否: {why}", "No.": "いいえ。"})
+    message = joined(" ", [sentence("No."), told("Refused: {why}", why=("the key k-1", "a"))])
+    assert redacted(message, "k-1", "[key]") == "No. Refused: the key [key], a"
+    assert say(redacted(message, "k-1", "[key]")).startswith("いいえ。拒否: the key [key]")
+    assert say(redacted(message, "other", "[key]")).startswith("いいえ。")
+    assert redacted("a k-1", "k-1", "[key]") == "a [key]"
 
 
 def test_no_blank_follows_a_full_width_mark_where_parts_meet(japanese: Callable[[dict[str, str]], None]) -> None:

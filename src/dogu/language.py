@@ -77,6 +77,23 @@ def joined(separator: str, parts: Iterable[str]) -> str:
     return Message(template, {f"part{at}": text for at, text in enumerate(texts)})
 
 
+def redacted(text: str, secret: str, shown: str) -> str:
+    """Return a text with `shown` in the secret's place; a message can still be said in the user's language."""
+    if secret not in text:
+        return text
+    if not isinstance(text, Message):
+        return text.replace(secret, shown)
+    return Message(
+        text.template, {name: _redacted(value, secret, shown) for name, value in (text.values or {}).items()}
+    )
+
+
+def _redacted(value: object, secret: str, shown: str) -> object:
+    if isinstance(value, tuple):
+        return tuple(_redacted(word, secret, shown) for word in _words(value))  # pyright: ignore[reportUnknownArgumentType]  (as below)
+    return redacted(value, secret, shown) if isinstance(value, str) else value
+
+
 def plain(text: object) -> str:
     """Return a message's English text alone; for encoders that want nothing but `str`."""
     if isinstance(text, Message):

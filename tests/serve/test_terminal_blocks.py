@@ -87,9 +87,9 @@ def test_an_entity_is_no_way_to_hide_text_or_to_command_the_terminal(entity: str
 
 
 def test_an_address_that_is_its_own_text_is_shown_once():
-    text = "<https://a.example/x> [https://b.example](https://b.example) [c](https://c.example) **<https://d.example>**"
+    text = "<https://a.example/x> [https://b.example](https://b.example) [c](https://c.example) **<https://d.example>** <e@f.example>"
     drawn = " ".join(markdown_lines(text, 200, PLAIN))
-    assert drawn == "https://a.example/x https://b.example c (https://c.example) https://d.example"
+    assert drawn == "https://a.example/x https://b.example c (https://c.example) https://d.example e@f.example"
 
 
 @pytest.mark.parametrize("columns", [20, 40, 80, 200])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import anyio.to_thread
 
-from dogu.language import told
+from dogu.language import redacted, told
 from dogu.models.events import ModelError, ModelErrorKind
 
 
@@ -37,4 +37,4 @@ class Key:
 
     def redact(self, text: str) -> str:
         """Return the text without the key; one too short to be a key would be found everywhere."""
-        return text.replace(self._text, "[key]") if len(self._text) >= 8 else text
+        return redacted(text, self._text, "[key]") if len(self._text) >= 8 else text

@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 
 from dogu.extras import install_command
-from dogu.language import sentence, told
+from dogu.language import redacted, sentence, told
 from dogu.models.events import ModelError, ModelErrorKind
 
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
@@ -69,7 +69,7 @@ class VertexAccess:
     def redact(self, text: str) -> str:
         """Return the text without the token."""
         token = self._credentials.token if self._credentials else None
-        return text.replace(token, "[token]") if token else text
+        return redacted(text, token, "[token]") if token else text
 
     def _token(self) -> str:
         try:

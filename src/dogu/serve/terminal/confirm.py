@@ -134,7 +134,7 @@ def _value_of(text: str, schema: Mapping[str, Any]) -> Any:
 
 
 _LONGEST_WORDS_CHARS = 300
-_MOST_LINES = 150  # on a screen that only prints
+_MOST_LINES = 40  # on a screen that only prints
 _FEWEST_LINES = 4
 _BELOW = 6  # rows below a question: the input box, the status, what keys do
 

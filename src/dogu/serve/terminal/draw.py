@@ -256,7 +256,7 @@ def _tabs_shown(blanks: str) -> str:
 
 MOST_LINES = 40
 _MOST_LINE_CHARS = 2_000
-_FEWEST_LINE_CHARS = 40  # of each line of a long command; so long are the words in its middle, too
+_FEWEST_LINE_CHARS = 40  # so long are the words in the middle of a line
 _MOST_COMMAND_CHARS = 4_000
 
 
@@ -335,7 +335,9 @@ def _draw_command(preview: CommandPreview, style: Style, columns: int, most: int
             whole = folded(command.split("\n"), style, most)
             lines = [
                 _short(
-                    line, style, min(_MOST_LINE_CHARS, max(_FEWEST_LINE_CHARS, room // len(whole) - _FEWEST_LINE_CHARS))
+                    line,
+                    style,
+                    min(_MOST_LINE_CHARS, max(_FEWEST_LINE_CHARS // 2, room // len(whole) - _FEWEST_LINE_CHARS)),
                 )
                 for line in whole
             ]

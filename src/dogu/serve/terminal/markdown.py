@@ -240,7 +240,11 @@ def _told_once(tokens: list[Token]) -> list[Token]:
     kept: list[Token] = []
     for token in tokens:
         opened = kept[-2] if len(kept) > 1 else None
-        if token.type == "link_close" and opened is not None and opened.attrGet("href") == kept[-1].content:
+        if (
+            token.type == "link_close"
+            and opened is not None
+            and str(opened.attrGet("href")).removeprefix("mailto:") == kept[-1].content
+        ):
             del kept[-2]
         else:
             kept.append(token)
