@@ -48,14 +48,11 @@ _KNOWN_OF: Mapping[str, frozenset[str]] = {
         "name description behavior parameters parametersJsonSchema response responseJsonSchema".split()
     ),
 }
-# What Google's own schemas know, and what is taken of JSON Schema; the source is ai.google.dev/api/caching.
+# What Google's own schemas know; the source is ai.google.dev/api/caching. A JSON schema is taken as
+# it comes: Gemini CLI and Google's SDK send whole ones.
 _OPEN_API = frozenset(
     "type format title description nullable enum maxItems minItems properties required minProperties maxProperties "
     "minLength maxLength pattern example anyOf propertyOrdering default items minimum maximum".split()
-)
-_JSON_SCHEMA = frozenset(
-    "$id $defs $ref $anchor type format title description enum items prefixItems minItems maxItems minimum maximum "
-    "anyOf oneOf properties additionalProperties required propertyOrdering".split()
 )
 _SERVER_TOOLS = frozenset(("googleSearch", "urlContext", "codeExecution", "googleSearchRetrieval"))
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
@@ -108,22 +105,22 @@ def _check_known(fields: JsonObject, kind: str, where: str, known: frozenset[str
         )
 
 
-def _check_schema(schema: object, where: str, words: frozenset[str]) -> None:
-    """Check that a schema keeps to its dialect: Google's own, or the part of JSON Schema that is taken."""
+def _check_schema(schema: object, where: str) -> None:
+    """Check that a schema keeps to Google's own dialect."""
     if not isinstance(schema, dict):
         return
     node = cast("JsonObject", schema)
-    _check_known(node, "", where, words)
-    if words is _OPEN_API and not isinstance(node.get("type", ""), str):
+    _check_known(node, "", where, _OPEN_API)
+    if not isinstance(node.get("type", ""), str):
         raise RefusedError(f"Proto field is not repeating, cannot start list at '{where}.type'.")
     for name in ("properties", "$defs"):
         for key, inner in cast("JsonObject", node.get(name) or {}).items():
-            _check_schema(inner, f"{where}.{name}[{key!r}]", words)
+            _check_schema(inner, f"{where}.{name}[{key!r}]")
     inners = [node.get("items"), node.get("additionalProperties")]
     for name in ("anyOf", "oneOf", "prefixItems"):
         inners += cast("list[Any]", node.get(name) or [])
     for inner in inners:
-        _check_schema(inner, f"{where}.items", words)
+        _check_schema(inner, f"{where}.items")
 
 
 def _check_shape(body: JsonObject, generation: int) -> None:
@@ -253,8 +250,7 @@ def _check_tools(tools: Sequence[JsonObject]) -> None:
         if "parameters" in declaration and "parametersJsonSchema" in declaration:
             raise RefusedError("parameters and parameters_json_schema are mutually exclusive")
         _check_known(declaration, "functionDeclarations", "tools[0].function_declarations")
-        _check_schema(declaration.get("parameters"), f"{name}.parameters", _OPEN_API)
-        _check_schema(declaration.get("parametersJsonSchema"), f"{name}.parameters_json_schema", _JSON_SCHEMA)
+        _check_schema(declaration.get("parameters"), f"{name}.parameters")
         schema = cast(
             "Mapping[str, Any]", declaration.get("parametersJsonSchema") or declaration.get("parameters") or {}
         )
