@@ -94,6 +94,18 @@ def test_the_doctor_tells_each_thing_and_what_to_do(program: Program):
     assert done.returncode == 0
 
 
+def test_the_doctor_says_what_of_hooks_stops_every_start(program: Program):
+    settings = program.root / ".dogu" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"hooks": {"AfterTool": 7}}')
+    program.run("config", "trust")
+    assert program.run("doctor").returncode == 0
+    settings.write_text('{"hooks": {"BeforeTool": 7}}')
+    done = program.run("doctor")
+    assert done.returncode == 1
+    assert b"hooks.BeforeTool: takes a list" in done.stdout
+
+
 @pytest.mark.requirement("shell.limit.example.block_all")
 @pytest.mark.parametrize(
     ("settings", "call", "told"),

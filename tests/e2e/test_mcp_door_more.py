@@ -333,7 +333,18 @@ def test_what_the_page_s_file_offers_is_served(program: Program):
 
 
 @pytest.mark.parametrize(
-    ("text", "why"), [(None, "No such file"), ("x = (", "SyntaxError"), ("1 / 0", "ZeroDivisionError"), ("", "offer(")]
+    ("text", "why"),
+    [
+        (None, "No such file"),
+        ("x = (", "SyntaxError"),
+        ("1 / 0", "ZeroDivisionError"),
+        ("raise SystemExit(0)", "SystemExit"),
+        ("", "offer("),
+        ("offer = 1", "offer("),
+        ("def offer(): ...", "TypeError"),
+        ("def offer(runtime): runtime.registry.get('nope')", "nope"),
+        ("def offer(runtime): return 1", "int, not Offers"),
+    ],
 )
 def test_a_file_that_offers_nothing_is_told(program: Program, text: str | None, why: str):
     if text is not None:

@@ -204,16 +204,19 @@ def _check_ripgrep() -> Check:
 def _check_start(options: Options, settings: Settings) -> list[Check]:
     """Read what a session reads at its start beside the settings: rules, servers' entries, ignore files."""
     checks: list[Check] = []
+    advice = say("dogu doesn't start before it is fixed: what it restricts can't be known.")
     try:
         count = check_rules(options, settings)
     except SettingsError as error:
-        advice = say("dogu doesn't start before it is fixed: what it restricts can't be known.")
         checks.append(Check("rules", Health.BAD, say(str(error)), advice))
     else:
         if count:
             checks.append(Check("rules", Health.GOOD, say("{count} of policy files", count=count)))
     checks += [Check("servers", Health.POOR, say(problem)) for problem in problems_of_servers(settings)]
-    checks += [Check("hooks", Health.POOR, say(problem)) for problem in hook_problems(settings)]
+    checks += [
+        Check("hooks", Health.BAD if stops else Health.POOR, say(problem), advice if stops else "")
+        for problem, stops in hook_problems(settings)
+    ]
     checks += [Check("skills", Health.POOR, say(problem)) for problem in unmatched_skills(options, settings)]
     return checks
 

@@ -245,9 +245,11 @@ def _tracing_of(settings: Settings, session_id: str, notes: Notes) -> tuple[Trac
         return None, (error.message,)
 
 
-def hook_problems(settings: Settings) -> list[str]:
-    """Say what is wrong with the hooks of the settings."""
-    return _read_hooks(settings)[1]
+def hook_problems(settings: Settings) -> list[tuple[str, bool]]:
+    """Say what is wrong with the hooks of the settings, and of each whether dogu doesn't start for it."""
+    _, problems, unclear = _read_hooks(settings)
+    stopping = {str(problem) for problem in unclear}
+    return [(problem, problem in stopping) for problem in problems]
 
 
 def _hooks_found(options: Options, settings: Settings) -> tuple[list[Hook], list[str]]:

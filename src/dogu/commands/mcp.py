@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import runpy
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,17 +16,17 @@ from dogu.contract import ErrorKind, ToolError
 from dogu.extras import install_command
 from dogu.language import say
 from dogu.lean_import import lean_import
+from dogu.serve.mcp.offers import Offers
 from dogu.settings import SettingsError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dogu.runtime.runtime import Runtime
-    from dogu.serve.mcp.offers import Offers
 
 _OF_FILES = (
     *(ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError, OSError, RuntimeError),
-    *(SyntaxError, TypeError, ValueError),
+    *(SyntaxError, SystemExit, ToolError, TypeError, ValueError),
 )  # what running a file of the users may raise
 _FOR_HTTP_ONLY = ("mcp.server.streamable_http", "mcp.server.streamable_http_manager", "sse_starlette", "starlette")
 
@@ -81,18 +81,34 @@ def run(options: Options, space: Namespace) -> int:
 
 
 def _offering(file: str | None) -> Callable[[Runtime], Offers | None]:
-    """Return the file's `offer`, which is called with each runtime that is served. Raises `ToolError`."""
+    """Return the file's `offer`, which is called with each runtime that is served. It and that raise `ToolError`."""
     if file is None:
         return _offer_nothing
+    with _using(file):
+        offer = runpy.run_path(file, run_name="dogu_offer").get("offer")
+    if not callable(offer):
+        raise _unusable(file, say("it has no function offer(runtime)"))
+
+    def offer_to(runtime: Runtime) -> Offers | None:
+        with _using(file):
+            found = offer(runtime)
+        if found is None or isinstance(found, Offers):
+            return found
+        raise _unusable(file, f"offer() -> {type(found).__name__}, not Offers")
+
+    return offer_to
+
+
+@contextmanager
+def _using(file: str) -> Generator[None]:
     try:
-        offer = runpy.run_path(file, run_name="dogu_offer")["offer"]
-    except KeyError as error:
-        problem = say("it has no function offer(runtime)") if error.args == ("offer",) else f"KeyError: {error}"
+        yield
     except _OF_FILES as error:
-        problem = f"{type(error).__name__}: {error}"
-    else:
-        return offer
-    raise ToolError(ErrorKind.START_FAILED, say("{file} can't be used: {reason}.", file=file, reason=problem))
+        raise _unusable(file, f"{type(error).__name__}: {error}") from error
+
+
+def _unusable(file: str, problem: str) -> ToolError:
+    return ToolError(ErrorKind.START_FAILED, say("{file} can't be used: {reason}.", file=file, reason=problem))
 
 
 def _offer_nothing(_runtime: Runtime) -> Offers | None:
