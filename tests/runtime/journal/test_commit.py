@@ -43,6 +43,8 @@ MORE_CASES = {
     "a file written and closed to its owner": "echo more >> a; chmod 000 a; chmod 200 d/e/f",
     "names that change their files": "ln a b; mv -f one a; ln -f b two; echo more >> b",
     "one of several names made anew, and the other written": "cp -p two t; mv t one; echo more >> two",
+    "one of several names given to another, the second written, the third made anew": "ln a b; ln a c; ln -f a one; "
+    "truncate -s 2 c; sed -i s/a/A/ a",
     "names parted and joined anew": "ln a b; ln a c; cp -p a t; mv t b; ln -f b c; echo more >> a",
     "new files with two names": "mkdir n; echo x > n/x; ln n/x y; ln n/x n/z",
     "a new folder with what was elsewhere": "mkdir -p n/m; mv a n/m; cp -r d n; ln n/d/e/f n/g",

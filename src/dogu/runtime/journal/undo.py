@@ -18,7 +18,7 @@ from dogu.runtime.journal.entries import Entries, Entry, PathChange, net_changes
 from dogu.runtime.journal.kept import IN_LOG_BYTES, Kept
 from dogu.runtime.journal.log import ChangeRecord, JournalLog, Record
 from dogu.runtime.journal.reach import FolderLooks, JournalReach, look_at
-from dogu.runtime.journal.states import NOT_KEPT, UNKNOWN_OWNER, Seen, State, is_stamp
+from dogu.runtime.journal.states import NOT_KEPT, UNKNOWN_OWNER, Seen, State, is_stamp, names_of_linked
 from dogu.runtime.journal.steps import FORCE, UNSURE, Step, UndoRefusal
 from dogu.runtime.journal.units import Units
 from dogu.workspace import fs
@@ -231,7 +231,7 @@ class Restorer:
         to_log: list[Step] = []
         by_name: list[Step] = []
         size = 0
-        names = _names_by_file(steps)
+        names = _names_by_file(steps, reach)
         for step in steps:
             now = msgspec.structs.replace(step.now.state, where=NOT_KEPT, peers=_peers(step, names, reach))
             if now.kind == "file" and not now.has_same_content(step.target) and self._kept.find(now) is None:
@@ -421,19 +421,26 @@ def contents_of(steps: Sequence[Step], reach: JournalReach) -> Generator[bytes]:
         yield data
 
 
-def _names_by_file(steps: Sequence[Step]) -> dict[tuple[int, int], list[str]]:
+def _names_by_file(steps: Sequence[Step], reach: JournalReach) -> dict[tuple[int, int], list[str]]:
+    """Return the names of the files that have several, where the folders aren't too large to look for all of them."""
     found: dict[tuple[int, int], list[str]] = {}
+    links: dict[tuple[int, int], int] = {}
     for step in steps:
         status = step.now.status
         if status is not None and status.st_nlink > 1 and step.now.state.kind == "file":
             found.setdefault((status.st_dev, status.st_ino), []).append(step.path)
+            links[(status.st_dev, status.st_ino)] = status.st_nlink
+    others = names_of_linked(reach.folders) if any(len(found[file]) < count for file, count in links.items()) else {}
+    for file, names in found.items():
+        names += [path for path in others.get(file[1], ()) if path not in names]
     return found
 
 
 def _without_foreign_names(steps: Sequence[Step], reach: JournalReach) -> list[Step]:
     """Mark the files of several names that are one with others than they shall be one with: those aren't written to."""
-    names = _names_by_file(steps)
-    leaving = {os.fsencode(step.path) for step in steps if step.target.kind != "file" or step.target.links < 2}
+    names = _names_by_file(steps, reach)
+    leaving = {os.fsencode(step.path) for step in steps if step.target.links < 2 or step.is_parted}
+    leaving |= {os.fsencode(step.path) for step in steps if step.target.kind != "file"}
     put = {os.fsencode(step.path): step.keeps_names for step in steps if not step.keeps_content}
 
     def is_another(step: Step) -> bool:
