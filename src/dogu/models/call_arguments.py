@@ -12,6 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from dogu.models.reading import whole
+from dogu.workspace.python_text import python_expression
 
 UNNAMED = "unnamed_function"
 NO_NAME = "The call has no function name: call one of the declared functions by its name."
@@ -106,7 +107,7 @@ def _repaired(text: str) -> list[str]:
 def _of_python(text: str) -> object | None:
     """Read a dict as Python writes it; None for anything else."""
     try:
-        value: object = ast.literal_eval(text) if text.startswith("{") else None
+        value: object = ast.literal_eval(python_expression(text)) if text.startswith("{") else None
         return msgspec.json.decode(msgspec.json.encode(value)) if isinstance(value, dict) else None
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return None

@@ -17,6 +17,7 @@ from dogu.models.call_arguments import read_arguments, without_fence
 from dogu.models.events import FunctionCallEvent
 from dogu.models.reading import whole
 from dogu.models.translation import Tools
+from dogu.workspace.python_text import python_expression
 
 Written: TypeAlias = tuple[str, str]
 """A tool's name as it was written, and its arguments as a text of JSON."""
@@ -284,7 +285,7 @@ def _python_calls(text: str) -> list[Written] | None:
     if not text.startswith("[") or "(" not in text:
         return None
     try:
-        tree = ast.parse(text, mode="eval").body
+        tree = python_expression(text)
         items = tree.elts if isinstance(tree, ast.List) else []
         return [_python_call(item) for item in items]
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):

@@ -29,6 +29,7 @@ from dogu.app.importing.found import (
 from dogu.language import told
 from dogu.models.providers import OPENAI
 from dogu.settings.tools import tool_entry
+from dogu.workspace.python_text import python_tree
 
 _DECISIONS = {"allow": "tools.allowed", "prompt": "tools.confirmationRequired", "forbidden": "tools.exclude"}
 _APPROVALS = {"approve": "tools.allowed", "prompt": "tools.confirmationRequired"}
@@ -125,7 +126,7 @@ def _rule_files(folder: str) -> list[str]:
 def _take_rules(found: Found, file: str) -> None:
     """Take over a file of `prefix_rule(pattern=[...], decision=...)`; what it holds beside that may restrict."""
     try:
-        statements = ast.parse(text_in(file)).body
+        statements = python_tree(text_in(file)).body
     except (SyntaxError, ValueError) as error:
         place = f"{file}:{error.lineno}" if isinstance(error, SyntaxError) else file
         why = error.msg if isinstance(error, SyntaxError) else error

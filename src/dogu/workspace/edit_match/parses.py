@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import tomllib
 import warnings
@@ -12,6 +11,7 @@ from pathlib import PurePath
 from textwrap import dedent
 
 from dogu.workspace.edit_match.yaml_outline import is_yaml_outline
+from dogu.workspace.python_text import python_tree
 
 _LONGEST_PARSED_CHARS = 400_000
 
@@ -44,7 +44,7 @@ def _parser(path: str) -> Callable[[str], bool] | None:
 def _lacks_depth(text: str) -> bool:
     """Whether a block of the text has no line that is deeper than its head."""
     try:
-        ast.parse(dedent(text.strip("\n")))
+        python_tree(dedent(text.strip("\n")))
     except IndentationError as error:
         return error.msg.startswith("expected an indented block")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -56,7 +56,7 @@ def _is_python_block(text: str) -> bool:
     block = text.strip("\n")
     for source in (dedent(block), f"if 1:\n{block}"):
         try:
-            ast.parse(source)
+            python_tree(source)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         return True
