@@ -175,13 +175,13 @@ async def test_arguments_are_checked_against_the_declared_schema(runner: Command
     ("row", "told"),
     [
         (3, "not an object"),
-        ({"description": "nameless"}, "no name"),
-        ({"name": "bad name!"}, "no name"),
+        ({"description": "nameless"}, "isn't a name"),
+        ({"name": "bad name!"}, "isn't a name"),
         ({"name": "read_file"}, "already"),
-        ({"name": "b", "parameters": "none"}, "no schema"),
-        ({"name": "b", "parameters": {"type": "nonsense"}}, "no schema"),
+        ({"name": "b", "parameters": "none"}, "aren't an object schema"),
+        ({"name": "b", "parameters": {"type": "nonsense"}}, "aren't an object schema"),
         ({"name": "b", "parameters": {"properties": {"x": {"$ref": "http://127.0.0.1:1/x"}}}}, "no valid JSON Schema"),
-        ({"name": "b", "description": 5}, "no text"),
+        ({"name": "b", "description": 5}, "isn't a text"),
     ],
 )
 async def test_a_bad_declaration_is_told_and_costs_only_itself(runner: CommandRunner, row: Any, told: str):
@@ -196,7 +196,7 @@ async def test_a_bad_declaration_is_told_and_costs_only_itself(runner: CommandRu
         ("cat no-such-file", "failed"),
         ("no-such-program-anywhere", "did not start"),
         ("echo oops", "no JSON"),
-        ("echo {}", "no array"),
+        ("echo {}", "isn't an array"),
         ("cat 'unclosed", "can't be split"),
     ],
 )

@@ -385,7 +385,7 @@ async def test_the_settings_start_servers(tmp_path: Path, script: list[str]):
         ({"command": "a", "args": "b"}, "args"),
         ({"command": "a", "timeout": 0}, "timeout"),
         ({"command": "a", "env": {"A": "\0"}}, "NUL"),
-        ({"url": "ftp://a"}, "no http"),
+        ({"url": "ftp://a"}, "isn't an http"),
     ],
 )
 def test_a_bad_entry_is_told_and_costs_only_itself(row: dict[str, Any], told: str):

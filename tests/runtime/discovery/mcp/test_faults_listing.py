@@ -191,4 +191,4 @@ async def test_a_list_that_never_ends_is_cut_and_told(tmp_path: Path, fault: str
 
 async def test_a_list_that_is_no_list_is_told(tmp_path: Path):
     async with opened(tmp_path, "list-no-list") as runtime:
-        assert "no list" in note_of(runtime)
+        assert "isn't a list" in note_of(runtime)
