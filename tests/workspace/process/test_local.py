@@ -335,7 +335,7 @@ async def test_a_supervisor_that_does_not_answer_is_ended_with_its_command(run: 
     (run.folder / "holds.py").write_text(HOLDS)
     result = await run(f"exec {sys.executable} holds.py", timeout_s=0.5)
     if result.stdout == "0\n":  # else the system lets nobody be traced by what they started
-        assert "watched over it was killed" in result.error
+        assert result.timed_out
     assert running_in(run.folder) == []
     assert (await run("echo next")).stdout == "next\n"
 

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import shutil
 import socket
 import sys
 import threading
@@ -9,6 +10,7 @@ from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import anyio
 import msgspec
 import pytest
 
@@ -533,3 +535,41 @@ async def test_a_link_that_leads_to_hooks_leads_there_again(place: Place) -> Non
 def test_a_temporary_folder_that_is_none_is_the_systems(named: str) -> None:
     folder = private_folder(["/a"], {"TMPDIR": named})
     assert folder.startswith(f"{os.path.realpath('/tmp')}/dogu-")
+
+
+async def test_a_root_in_a_root_that_became_a_link_is_followed_nowhere(place: Place, files_are_held: Sandbox) -> None:
+    inner, outside = place.project / "a" / "b", place.home / "outside"
+    inner.mkdir(parents=True)
+    outside.mkdir()
+    assert (await place.run(files_are_held, "touch a/b/mark", inner)).exit_code == 0
+    (place.project / "a").rename(place.project / "a2")
+    (place.project / "a").mkdir()
+    inner.symlink_to(outside)
+    await place.run(files_are_held, "touch a/b/mark", inner)
+    assert [*outside.iterdir()] == []
+
+
+@pytest.mark.parametrize("spelled", ["{}/", "{}/.", "{}/project/.."])
+async def test_a_home_may_be_spelled_in_any_way(place: Place, files_are_held: Sandbox, spelled: str) -> None:
+    place.environment["HOME"] = spelled.format(place.home)
+    assert (await place.run(files_are_held, "echo here")).stdout == "here\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="who gives rights must be root")
+@pytest.mark.parametrize("step", [Step.BUBBLEWRAP, Step.LANDLOCK])
+@pytest.mark.parametrize("given", ["--inh-caps=+sys_ptrace,+mknod", "--bounding-set=-setpcap"])
+async def test_rights_that_dogu_could_hand_on_stay_behind(place: Place, step: Step, given: str) -> None:
+    sandbox_of(step)
+    script = (
+        "import anyio, os\nfrom workspace.sandbox.test_ladder import *\n"
+        "async def main():\n"
+        "    async with LocalProcesses() as processes:\n"
+        f"        place = Place(Path({str(place.home)!r}), processes)\n"
+        f"        print((await place.run(sandbox_of(Step({step.value!r})), 'grep CapEff /proc/self/status')).stdout)\n"
+        "anyio.run(main)"
+    )
+    path = os.pathsep.join(filter(None, sys.path))
+    argv = ["setpriv", given, sys.executable, "-c", script]
+    done = await anyio.run_process(argv, env={**os.environ, "PYTHONPATH": path})
+    effective = int(done.stdout.split()[1], 16)
+    assert not effective & (1 << 19 | 1 << 21 | 1 << 27), done.stdout

@@ -12,10 +12,10 @@ from dogu.workspace.launcher import view
 SECCOMP_NUMBER = 100  # where bubblewrap finds the filter; past all that a supervisor has open
 _PR_SET_SECCOMP = 22
 _SECCOMP_MODE_FILTER = 2
-_PR_CAPBSET_DROP = 24
 
 # What root in a container still has and no command needs: raw devices, other processes, the kernel, files by handle.
 _DANGEROUS_CAPABILITIES = (2, 9, 12, 13, 16, 17, 19, 20, 21, 22, 24, 25, 27, 30, 32, 33, 34, 38, 39, 40)
+_KEPT = (1 << 64) - 1 & ~sum(1 << capability for capability in _DANGEROUS_CAPABILITIES)
 
 
 def apply(order: dict[str, Any], seen: view.Steps | None, directory: int) -> None:
@@ -29,9 +29,8 @@ def apply(order: dict[str, Any], seen: view.Steps | None, directory: int) -> Non
         return
     if seen:
         view.enter(seen, directory)
-    elif os.geteuid() == 0:
-        _drop_capabilities()
-    sandbox_landlock.no_new_privileges()
+    else:
+        sandbox_landlock.keep_rights(_KEPT)
     landlock = order.get("landlock")
     if landlock:
         sandbox_landlock.restrict_files(landlock["rules"], deny_tcp=landlock["deny_tcp"])
@@ -57,9 +56,3 @@ def _hand_over(program: bytes) -> None:
     os.dup2(descriptor, SECCOMP_NUMBER, inheritable=True)
     if descriptor != SECCOMP_NUMBER:
         os.close(descriptor)
-
-
-def _drop_capabilities() -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    for capability in _DANGEROUS_CAPABILITIES:
-        libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)

@@ -54,7 +54,7 @@ def become(
         step = "exec"
         _tell_writes(order)
         _execute(_argv(order), order["environment"])
-    except (OSError, ValueError, ImportError) as error:
+    except (OSError, ValueError, ImportError, LookupError, RuntimeError, MemoryError) as error:
         os.write(complaints, _complaint(error, step))
     finally:
         os._exit(127)

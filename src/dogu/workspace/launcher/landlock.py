@@ -27,6 +27,9 @@ _SCOPES = 0b11  # abstract sockets, signals
 _CREATE, _ADD_RULE, _RESTRICT = 444, 445, 446
 _PATH_BENEATH = 1
 _PR_SET_NO_NEW_PRIVS = 38
+_PR_CAPBSET_DROP = 24
+_LAST_CAPABILITY = 63
+_OWN_CAPABILITIES = struct.pack("=Ii", 0x20080522, 0)  # those of this process, in the third version of the call
 
 
 def abi() -> int:
@@ -73,6 +76,28 @@ def no_new_privileges() -> None:
     """Let no program started from here gain rights (setuid, file capabilities); for good."""
     if _libc().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "no_new_privs")
+
+
+def keep_rights(kept: int) -> None:
+    """Keep of what this process may what is in `kept` (bits by the numbers of capabilities), and hand on no other.
+
+    Who may not narrow what programs of root's get (CAP_SETPCAP) has it narrowed all the same: without new privileges a
+    program gets none that isn't there before it. What is inherited is beside that, and emptied.
+    """
+    for capability in range(_LAST_CAPABILITY + 1):
+        if not kept & 1 << capability:
+            _libc().prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # those that the kernel doesn't know are none
+    no_new_privileges()
+    had = ctypes.create_string_buffer(24)
+    _done(_libc().capget(_OWN_CAPABILITIES, had))
+    fields = struct.unpack("=6I", had.raw)
+    low, high = fields[1] & kept & 0xFFFF_FFFF, fields[4] & kept >> 32
+    _done(_libc().capset(_OWN_CAPABILITIES, struct.pack("=6I", low, low, 0, high, high, 0)))
+
+
+def _done(answer: int) -> None:
+    if answer < 0:
+        raise OSError(ctypes.get_errno(), "capabilities")
 
 
 def _create(files: int, network: int, scopes: int, version: int = 6) -> int:

@@ -7,6 +7,7 @@ closes: when this program goes, however it goes, nothing that it started stays. 
 
 from __future__ import annotations
 
+import errno
 import marshal
 import os
 import re
@@ -33,6 +34,7 @@ GRACE_S = 2.0  # between SIGTERM and SIGKILL
 LINGER_S = 0.2  # what the foreground's end leaves to late writers
 LIVE_INTERVAL_S = 0.1
 LIVE_BYTES = 32 * 1024  # of one live report; a flood shows its latest
+_STARTS_WITHIN_S = 30  # what is shown to a command may lie on a file system that hangs
 _GIVE_UP_S = 5.0  # after SIGKILL: a process stuck in the kernel
 _READ_BYTES = 256 * 1024
 _MOST_BYTES_AFTER_END = 4 * 1024 * 1024
@@ -145,7 +147,7 @@ class Supervisor:
         for descriptor in {*written, complaints_write, self._descriptors["stdin"]}:
             os.close(descriptor)
         os.close(self._descriptors["directory"])
-        complaint = os.read(complaints_read, 200)
+        complaint = self._complaint(complaints_read)
         os.close(complaints_read)
         if complaint:
             os.waitpid(self._pid, 0)
@@ -157,6 +159,15 @@ class Supervisor:
         if self._has_own_streams:
             self._tell("running")
         return True
+
+    def _complaint(self, complaints: int) -> bytes:
+        """What kept the child from becoming the command; empty once it has. A place that never answers may hold it."""
+        poller = select.poll()
+        poller.register(complaints, select.POLLIN)
+        if poller.poll(_STARTS_WITHIN_S * 1_000):
+            return os.read(complaints, 200)
+        os.kill(self._pid, signal.SIGKILL)
+        return f"{errno.ETIMEDOUT} sandbox".encode()
 
     def _make_ends(self, confinement: dict[str, Any]) -> None:
         """Make this side's ends of the talks with what stands between us and the command."""

@@ -11,11 +11,13 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import resource
 import stat
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
+from dogu.workspace.launcher.landlock import keep_rights
 from dogu.workspace.launcher.network import loopback_up
 
 _OPEN_TREE, _MOVE_MOUNT, _OPENAT2, _MOUNT_SETATTR = 428, 429, 437, 442
@@ -27,11 +29,9 @@ _FROM_EMPTY_PATH, _TO_EMPTY_PATH = 0x4, 0x40
 _READ_ONLY, _NO_SETUID, _NO_DEVICES = 1, 2, 4  # the same for mount(2) and mount_setattr(2)
 _NO_EXECUTION = 8
 _SLAVES, _DETACH = 1 << 19 | 1 << 14, 2
-_IN_ROOT, _NO_MAGIC_LINKS = 0x10, 0x2
+_IN_ROOT, _NO_LINKS, _NO_MAGIC_LINKS = 0x10, 0x4, 0x2
 _NEW_MOUNTS, _NEW_USERS = 0x20000, 0x10000000
 _NAMESPACES = {"--unshare-ipc": 0x8000000, "--unshare-uts": 0x4000000, "--unshare-net": 0x40000000}
-_PR_CAPBSET_DROP = 24
-_LAST_CAPABILITY = 63
 _CAPABILITIES = {
     "CAP_CHOWN": 0,
     "CAP_DAC_OVERRIDE": 1,
@@ -81,25 +81,28 @@ def read(words: Sequence[str]) -> Steps | None:
 def enter(steps: Steps, directory: int) -> None:
     """Leave the machine's file system for the view that the words make, for good, and go to the directory in it.
 
-    Rights that the words don't name are given up with the next program. Raises OSError, with ESTALE where the directory
-    isn't what it was.
+    Rights that the words don't name are given up, and no program gains any. Raises OSError, with ESTALE where the
+    directory isn't what it was.
     """
     libc = _Libc()
     place, was = os.readlink(f"/proc/self/fd/{directory}"), os.fstat(directory)
     proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)  # seen from inside, it can't be written to
     user, group = os.geteuid(), os.getegid()
     _leave(libc, steps, user, group)
-    # All are copied before anything is laid over where they come from.
+    # All are copied before anything is laid over where they come from: each is open until it is placed.
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limits[1], limits[1]))
     trees = {at: libc.tree(step[1], _BINDS[step[0]]) for at, step in enumerate(steps) if step[0] in _BINDS}
     mask = os.umask(0)
     view = _View(libc)
     for at, (name, *operands) in enumerate(steps):
         if at in trees:
-            view.bind(trees[at], operands[1], is_folder=stat.S_ISDIR(os.fstat(trees[at]).st_mode))
+            view.bind(trees[at], operands[1], is_real=operands[0] == operands[1])
             os.close(trees[at])
         elif name in _MAKES:
             _MAKES[name](view, *operands)
     os.umask(mask)
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     view.become_root()
     try:
         os.chdir(place)
@@ -113,7 +116,7 @@ def enter(steps: Steps, directory: int) -> None:
         libc.done("unshare", libc.c.unshare(_NEW_USERS))
         _be(proc, f"{user} 0 1", f"{group} 0 1")
     os.close(proc)
-    _give_up(libc, steps)
+    keep_rights(sum(1 << _CAPABILITIES[step[1]] for step in steps if step[0] == "--cap-add"))
 
 
 def _steps(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -155,13 +158,6 @@ def _be(proc: int, user: str, group: str) -> None:
         os.close(file)
 
 
-def _give_up(libc: _Libc, steps: Steps) -> None:
-    kept = {_CAPABILITIES[step[1]] for step in steps if step[0] == "--cap-add"}
-    for capability in range(_LAST_CAPABILITY + 1):
-        if capability not in kept:
-            libc.c.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # those that the kernel doesn't know are none
-
-
 class _Libc:
     """The calls that Python has no name for. Each raises OSError."""
 
@@ -180,11 +176,22 @@ class _Libc:
         self.done(place, self.c.mount(source, place, kind, ctypes.c_ulong(flags), data))
 
     def tree(self, source: str, attributes: int) -> int:
-        """Copy what is mounted at a place and below; return the copy, which lies nowhere yet."""
-        flags = _CLONE | _CLOSE_ON_EXEC | _RECURSIVE
-        tree = self.call(_OPEN_TREE, ctypes.c_int(_HERE), os.fsencode(source), ctypes.c_uint(flags), what=source)
+        """Copy what is mounted at a place and below; return the copy, which lies nowhere yet.
+
+        The place is real: a link in it was put there since. Raises OSError.
+        """
+        place = self.open(_HERE, source, _NO_LINKS | _NO_MAGIC_LINKS)
+        flags = ctypes.c_uint(_CLONE | _CLOSE_ON_EXEC | _RECURSIVE | _EMPTY_PATH)
+        tree = self.call(_OPEN_TREE, ctypes.c_int(place), b"", flags, what=source)
+        os.close(place)
         self.set(tree, attributes, _RECURSIVE)
         return tree
+
+    def open(self, folder: int, path: str, resolve: int) -> int:
+        """Open a path as a place only, with rules for the way there."""
+        how = struct.pack("=3Q", os.O_PATH | os.O_CLOEXEC, 0, resolve)
+        size = ctypes.c_size_t(len(how))
+        return self.call(_OPENAT2, ctypes.c_int(folder), os.fsencode(path), how, size, what=path)
 
     def set(self, mounted: int, attributes: int, also: int = 0) -> None:
         """Set attributes of a mount; with `_RECURSIVE`, of all in it."""
@@ -201,9 +208,11 @@ class _View:
         libc.mount(b"tmpfs", b"/tmp", b"tmpfs", _NO_SETUID | _NO_DEVICES, b"mode=0755")
         self._root = os.open("/tmp", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
 
-    def bind(self, tree: int, place: str, *, is_folder: bool = True) -> None:
-        """Place a copied tree."""
-        target = self._folder(place) if is_folder else self._file(place)
+    def bind(self, tree: int, place: str, *, is_real: bool = False) -> None:
+        """Place a copied tree. On the way to a real place there are no links, or it isn't what it was."""
+        is_folder = stat.S_ISDIR(os.fstat(tree).st_mode)
+        way = _NO_LINKS if is_real else 0
+        target = self._folder(place, way) if is_folder else self._file(place, way)
         to_and_from = ctypes.c_uint(_FROM_EMPTY_PATH | _TO_EMPTY_PATH)
         self._libc.call(_MOVE_MOUNT, ctypes.c_int(tree), b"", ctypes.c_int(target), b"", to_and_from)
         os.close(target)
@@ -218,7 +227,7 @@ class _View:
 
     def link(self, target: str, place: str) -> None:
         """Make a link."""
-        above = self._folder(os.path.dirname(place))
+        above = self._folder(os.path.dirname(place) or "/")
         os.symlink(target, os.path.basename(place), dir_fd=above)
         os.close(above)
 
@@ -236,7 +245,7 @@ class _View:
         self.empty(place, "0755")
         for name in _DEVICES:
             tree = self._libc.tree(f"/dev/{name}", _NO_SETUID)
-            self.bind(tree, f"{place}/{name}", is_folder=False)
+            self.bind(tree, f"{place}/{name}")
             os.close(tree)
         for name, target in _LINKS.items():
             self.link(target, f"{place}/{name}")
@@ -256,33 +265,38 @@ class _View:
         self._libc.mount(kind, f"/proc/self/fd/{folder}".encode(), kind, flags, options.encode())
         os.close(folder)
 
-    def _folder(self, place: str) -> int:
+    def _folder(self, place: str, way: int = 0) -> int:
         """Open a folder; what isn't there yet is made."""
-        with suppress(FileNotFoundError):
-            return self._open(place)
-        above = self._folder(os.path.dirname(place))
-        try:
-            os.mkdir(os.path.basename(place), 0o755, dir_fd=above)
-        finally:
-            os.close(above)
-        return self._open(place)
+        missing: list[str] = []
+        while True:
+            try:
+                found = self._open(place, way)
+                break
+            except FileNotFoundError:
+                missing.append(place)
+                place = os.path.dirname(place) or "/"
+        for path in reversed(missing):
+            with suppress(FileExistsError):  # another command's view makes it in the same folder, at the same time
+                os.mkdir(os.path.basename(path), 0o755, dir_fd=found)
+            os.close(found)
+            found = self._open(path, way)
+        return found
 
-    def _file(self, place: str) -> int:
+    def _file(self, place: str, way: int) -> int:
         """Open a file; what isn't there yet is made."""
         with suppress(FileNotFoundError):
-            return self._open(place)
-        above = self._folder(os.path.dirname(place))
+            return self._open(place, way)
+        above = self._folder(os.path.dirname(place), way)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            os.close(os.open(os.path.basename(place), flags, 0o666, dir_fd=above))
+            with suppress(FileExistsError):
+                os.close(os.open(os.path.basename(place), flags, 0o666, dir_fd=above))
         finally:
             os.close(above)
-        return self._open(place)
+        return self._open(place, way)
 
-    def _open(self, place: str) -> int:
-        how = struct.pack("=3Q", os.O_PATH | os.O_CLOEXEC, 0, _IN_ROOT | _NO_MAGIC_LINKS)
-        size = ctypes.c_size_t(len(how))
-        return self._libc.call(_OPENAT2, ctypes.c_int(self._root), os.fsencode(place), how, size, what=place)
+    def _open(self, place: str, way: int = 0) -> int:
+        return self._libc.open(self._root, place, _IN_ROOT | _NO_MAGIC_LINKS | way)
 
 
 _MAKES: dict[str, Callable[..., None]] = {

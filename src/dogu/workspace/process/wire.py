@@ -66,6 +66,7 @@ class SupervisorLine:
         self._outputs = outputs
         self._launch = launch
         self._due_at = time.monotonic() + timeout_s if timeout_s else math.inf
+        self._due_for = "timeout"
         self._minded_at = time.monotonic()
         self._silent_s, self._asked_s = 0.0, math.inf
         self._supervisor = 0
@@ -156,7 +157,7 @@ class SupervisorLine:
     def say(self, word: bytes) -> None:
         """Tell the supervisor something; one that is gone doesn't hear it."""
         if word == b"end":
-            self._due_at = time.monotonic()
+            self._due_at, self._due_for = time.monotonic(), "ended"
         try:
             self._control.send_waiting(word, _SAYING_TAKES_S)
         except OSError:
@@ -194,7 +195,8 @@ class SupervisorLine:
             raise NeverStartedError(ErrorKind.START_FAILED, f"The command could not start: its launcher ended. {why}")
         sizes = {stream: os.fstat(descriptor).st_size for stream, descriptor in self._outputs.items()}
         self._total_bytes = sizes
-        return {"status": None, "reason": "lost", "pids": [], "bytes": sizes, "failure": ""}
+        reason = self._due_for if time.monotonic() >= self._due_at else "lost"
+        return {"status": None, "reason": reason, "pids": [], "bytes": sizes, "failure": ""}
 
     def total_bytes(self, stream: str) -> int:
         """How much the stream had printed at the last word."""

@@ -80,6 +80,7 @@ class Sandbox(msgspec.Struct, frozen=True):
         `path` is where bubblewrap is looked for: system folders, not the user's $PATH.
         """
         settings = settings or SandboxSettings()
+        settings = msgspec.structs.replace(settings, writable=tuple(map(os.path.realpath, settings.writable)))
         if IS_MAC and best in (None, Step.SEATBELT):
             from dogu.workspace.sandbox import seatbelt
 
@@ -168,8 +169,9 @@ class Sandbox(msgspec.Struct, frozen=True):
         changes_nothing: bool,
     ) -> View:
         temporary = work.private_folder(roots, environment)
-        writable = [*roots, *work.repositories(roots), *self.settings.writable]
-        writable = [os.path.realpath(path) for path in writable if os.path.exists(path)]
+        # These were real when the session began: one that isn't any more leads where a command made it lead.
+        writable = [path for path in (*roots, *self.settings.writable) if os.path.realpath(path) == path]
+        writable = [*filter(os.path.exists, writable), *map(os.path.realpath, work.repositories(roots))]
         known = places.settings(environment)
         readable = places.readable(
             environment, known, (*self.settings.readable, *(writable if changes_nothing else ()))
@@ -183,7 +185,7 @@ class Sandbox(msgspec.Struct, frozen=True):
             hidden=[*hidden, *places.sockets(shown, writable)],
             read_only=[] if changes_nothing else [os.path.realpath(path) for path in protected],
             temporary=temporary,
-            home=environment.get("HOME") or os.path.expanduser("~"),
+            home=os.path.abspath(environment.get("HOME") or os.path.expanduser("~")),
             network=self._has_network and not changes_nothing,
             own_processes=self.landlock_abi < 6,
         )
