@@ -549,6 +549,19 @@ async def test_a_root_in_a_root_that_became_a_link_is_followed_nowhere(place: Pl
     assert [*outside.iterdir()] == []
 
 
+async def test_a_secret_in_a_root_keeps_its_name(place: Place, files_are_held: Sandbox) -> None:
+    secret = place.home / ".config" / "gh" / "hosts.yml"
+    secret.parent.mkdir(parents=True)
+    secret.write_text("PRIVATE")
+    place.project = place.home
+    await place.run(files_are_held, "mv .config c2; mv .config/gh c3; mkdir -p .config/gh")
+    result = await place.run(
+        files_are_held, "cat c2/gh/hosts.yml c3/hosts.yml .config/gh/hosts.yml; echo x > .config/new && cat .config/new"
+    )
+    assert "PRIVATE" not in result.stdout
+    assert result.stdout == "x\n" or files_are_held.step is Step.LANDLOCK
+
+
 @pytest.mark.parametrize("spelled", ["{}/", "{}/.", "{}/project/.."])
 async def test_a_home_may_be_spelled_in_any_way(place: Place, files_are_held: Sandbox, spelled: str) -> None:
     place.environment["HOME"] = spelled.format(place.home)

@@ -97,21 +97,29 @@ def _between(view: View) -> list[str]:
 
 def _changed(view: View) -> list[str]:
     """Lay over what is shown: what may be written, what is hidden and fixed in it, what is a root within the hidden."""
-    parents = [path for path in dict.fromkeys(map(os.path.dirname, view.read_only)) if _is_below(path, view.writable)]
-    words: list[str] = []
-    for path in [*sorted(view.writable), *parents]:  # a mount of its own can't be renamed, and what is in it with it
-        words += _bind(path, path)
     shown = [*map(os.path.realpath, view.readable), *view.writable]
     hidden = [path for path in view.hidden if is_in(path, shown)]
+    # A mount of its own can't be renamed, and what is in it with it: to a name under which it isn't hidden, or fixed.
+    ways = {*map(os.path.dirname, view.read_only), *(above for path in hidden for above in _above(path))}
+    parents = [path for path in ways if _is_below(path, view.writable)]
+    words: list[str] = []
+    for path in sorted({*view.writable, *parents}):
+        words += _bind(path, path)
     for path in hidden:
         is_folder = os.path.isdir(path)
         words += ["--perms", "0700", "--tmpfs", path, "--remount-ro", path] if is_folder else _fix("/dev/null", path)
     shown_again = [path for path in view.writable if _is_below(path, hidden)]
-    for path in [*shown_again, *(path for path in parents if _is_below(path, shown_again))]:
+    for path in sorted({*shown_again, *(path for path in parents if _is_below(path, shown_again))}):
         words += _bind(path, path)
     for path in view.read_only:
         words += _fix(path, path) if path not in hidden else []
     return words
+
+
+def _above(path: str) -> list[str]:
+    """Return the folders that a path lies in, the root of the tree left out."""
+    parts = path.split("/")[1:-1]
+    return ["/" + "/".join(parts[:count]) for count in range(1, len(parts) + 1)]
 
 
 def _bind(source: str, place: str) -> list[str]:
