@@ -348,11 +348,13 @@ def test_a_name_said_again_at_the_end_is_no_second_call() -> None:
     assert [event.args for event in events if isinstance(event, FunctionCallEvent)] == [{"a": "b"}]
 
 
-def test_only_the_first_of_several_choices_is_the_answer() -> None:
+def test_of_several_choices_the_one_that_comes_first_is_the_answer() -> None:
     other = {"choices": [{"index": 1, "delta": {"content": "B"}, "finish_reason": "stop"}]}
-    assert text_in(events_of(OpenAIAnswer(), [other, *CHAT])) == "hi"
+    assert text_in(events_of(OpenAIAnswer(), [CHAT[0], other, *CHAT[1:]])) == "hi"
+    assert text_in(events_of(OpenAIAnswer(), [other, *CHAT])) == "B"
     second = {"candidates": [{"index": 1, "content": {"parts": [{"text": "B"}]}, "finishReason": "STOP"}]}
-    assert text_in(events_of(GeminiAnswer(), [second, *GEMINI, second])) == "hi"
+    assert text_in(events_of(GeminiAnswer(), [GEMINI[0], second, *GEMINI[1:], second])) == "hi"
+    assert text_in(events_of(GeminiAnswer(), [second, *GEMINI])) == "B"
 
 
 def thought_back(*deltas: dict[str, Any]) -> dict[str, Any]:

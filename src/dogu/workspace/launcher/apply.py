@@ -8,8 +8,8 @@ from typing import Any
 
 from dogu.workspace.launcher import landlock as sandbox_landlock
 from dogu.workspace.launcher import view
+from dogu.workspace.launcher.descriptors import SECCOMP_NUMBER
 
-SECCOMP_NUMBER = 100  # where bubblewrap finds the filter; past all that a supervisor has open
 _PR_SET_SECCOMP = 22
 _SECCOMP_MODE_FILTER = 2
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+SECCOMP_NUMBER = 100  # where bubblewrap finds the filter; past all that a supervisor has open
 SOCKET_NUMBER = 3
 _PIPE_BYTES = 1024 * 1024
 DESCRIPTOR_NAMES = ("control", "directory", "stdin", "stdout", "stderr", "order")

@@ -9,7 +9,7 @@ from functools import cache
 import msgspec
 
 from dogu.workspace.launcher import inside
-from dogu.workspace.launcher.apply import SECCOMP_NUMBER
+from dogu.workspace.launcher.descriptors import SECCOMP_NUMBER
 from dogu.workspace.sandbox.places import is_in
 
 _TEMPORARY = ("/tmp", "/var/tmp")

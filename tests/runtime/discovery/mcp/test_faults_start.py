@@ -81,7 +81,7 @@ async def test_a_server_that_knows_only_the_new_generation_is_met_there(tmp_path
 async def test_noise_before_the_protocol_is_ignored_and_told(tmp_path: Path):
     """FM054: log lines and escapes on standard output before JSON."""
     async with opened(tmp_path, "stdout-noise") as runtime:
-        assert "no messages" in note_of(runtime)
+        assert "aren't messages" in note_of(runtime)
         assert "\x1b" not in note_of(runtime)
         assert (await result_of(runtime)).llm_content == "hello"
 
