@@ -204,6 +204,12 @@ class InputKeys:
     def _bind_escaping(self) -> None:
         pressed_at = [0.0]
 
+        def forget(_buffer: object) -> None:
+            """What is typed between them parts two Escs: the first had closed something, and was done."""
+            pressed_at[0] = 0.0
+
+        self._buffer.on_text_changed += forget
+
         @self._keys.add("escape", filter=self._at_input & ~is_searching & Condition(self._is_esc_meant), eager=True)
         def _(event: KeyPressEvent) -> None:
             if drop_alt(event.app.key_processor.input_queue):
