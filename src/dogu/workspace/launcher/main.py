@@ -173,9 +173,9 @@ class Launcher:
         """
         confinement: dict[str, Any] = order.get("confinement") or {}
         is_plain = not (confinement.get("has_own_processes") or order.get("terminal"))
-        outer = confinement.get("outer") if self._makes_views and is_plain else None
+        outer = order.get("outer") if self._makes_views and is_plain else None
         # In bytes, as bubblewrap gets them: who ordered may spell paths in another encoding than this process.
-        return view.read([os.fsdecode(word) for word in order["outer"]]) if outer else None
+        return view.read([os.fsdecode(word) for word in outer]) if outer else None
 
     def _reap(self) -> None:
         """Collect supervisors that ended. One that was killed leaves its command to us: that ends too."""

@@ -10,7 +10,7 @@ import msgspec
 
 from dogu.workspace.launcher import inside
 from dogu.workspace.launcher.descriptors import SECCOMP_NUMBER
-from dogu.workspace.sandbox.places import is_in
+from dogu.workspace.sandbox.places import is_in, parents
 
 _TEMPORARY = ("/tmp", "/var/tmp")
 # Root keeps what makes it root among files, and nothing that reaches past them.
@@ -100,26 +100,20 @@ def _changed(view: View) -> list[str]:
     shown = [*map(os.path.realpath, view.readable), *view.writable]
     hidden = [path for path in view.hidden if is_in(path, shown)]
     # A mount of its own can't be renamed, and what is in it with it: to a name under which it isn't hidden, or fixed.
-    ways = {*map(os.path.dirname, view.read_only), *(above for path in hidden for above in _above(path))}
-    parents = [path for path in ways if _is_below(path, view.writable)]
+    ways = {*map(os.path.dirname, view.read_only), *(above for path in hidden for above in parents(path))}
+    fixed = [path for path in ways if _is_below(path, view.writable)]
     words: list[str] = []
-    for path in sorted({*view.writable, *parents}):
+    for path in sorted({*view.writable, *fixed}):
         words += _bind(path, path)
     for path in hidden:
         is_folder = os.path.isdir(path)
         words += ["--perms", "0700", "--tmpfs", path, "--remount-ro", path] if is_folder else _fix("/dev/null", path)
     shown_again = [path for path in view.writable if _is_below(path, hidden)]
-    for path in sorted({*shown_again, *(path for path in parents if _is_below(path, shown_again))}):
+    for path in sorted({*shown_again, *(path for path in fixed if _is_below(path, shown_again))}):
         words += _bind(path, path)
     for path in view.read_only:
         words += _fix(path, path) if path not in hidden else []
     return words
-
-
-def _above(path: str) -> list[str]:
-    """Return the folders that a path lies in, the root of the tree left out."""
-    parts = path.split("/")[1:-1]
-    return ["/" + "/".join(parts[:count]) for count in range(1, len(parts) + 1)]
 
 
 def _bind(source: str, place: str) -> list[str]:

@@ -171,7 +171,7 @@ class Sandbox(msgspec.Struct, frozen=True):
         temporary = work.private_folder(roots, environment)
         # These were real when the session began: one that isn't any more leads where a command made it lead.
         writable = [path for path in (*roots, *self.settings.writable) if os.path.realpath(path) == path]
-        writable = [*filter(os.path.exists, writable), *map(os.path.realpath, work.repositories(roots))]
+        writable = [*filter(os.path.exists, writable), *work.repositories(roots)]
         known = places.settings(environment)
         readable = places.readable(
             environment, known, (*self.settings.readable, *(writable if changes_nothing else ()))
@@ -185,7 +185,7 @@ class Sandbox(msgspec.Struct, frozen=True):
             hidden=[*hidden, *places.sockets(shown, writable)],
             read_only=[] if changes_nothing else [os.path.realpath(path) for path in protected],
             temporary=temporary,
-            home=os.path.abspath(environment.get("HOME") or os.path.expanduser("~")),
+            home=os.path.abspath(places.home(environment)),
             network=self._has_network and not changes_nothing,
             own_processes=self.landlock_abi < 6,
         )

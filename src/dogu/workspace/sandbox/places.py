@@ -111,7 +111,7 @@ _NAMED_BY = (
 
 def settings(environment: Mapping[str, str]) -> dict[str, bool]:
     """Return the files of the home that tools read at their start, absolute: whether each seems to hold a secret."""
-    found = {path: _content(path) for path in _in_home(_home(environment), _HOME_SETTINGS)}
+    found = {path: _content(path) for path in _in_home(home(environment), _HOME_SETTINGS)}
     return {path: bool(_TELLS_A_SECRET.search(content)) for path, content in found.items() if content is not None}
 
 
@@ -121,9 +121,9 @@ def readable(environment: Mapping[str, str], known: Mapping[str, bool], more: It
     The system's folders, toolchains and caches of the home, its settings without secrets (`known`, by `settings`), what
     $PATH and variables name, and `more` of the user's own.
     """
-    home = _home(environment)
-    named = [*_SYSTEM.split(), *_in_home(home, _HOME_TOOLS)]
-    named += _toolchains(environment, home)
+    here = home(environment)
+    named = [*_SYSTEM.split(), *_in_home(here, _HOME_TOOLS)]
+    named += _toolchains(environment, here)
     named += (path for path, is_secret in known.items() if not is_secret)
     resolver = os.path.realpath("/etc/resolv.conf")
     named += [resolver] if resolver.startswith("/run/") else []
@@ -133,11 +133,11 @@ def readable(environment: Mapping[str, str], known: Mapping[str, bool], more: It
 
 def secrets(environment: Mapping[str, str], known: Mapping[str, bool]) -> list[str]:
     """Return the places that hold secrets, absolute and without symbolic links, those that exist."""
-    home = _home(environment)
-    named: list[str] = [*_in_home(home, _HOME_SECRETS), *_MACHINE_SECRETS.split()]
+    here = home(environment)
+    named: list[str] = [*_in_home(here, _HOME_SECRETS), *_MACHINE_SECRETS.split()]
     named += [f"/etc/ssh/ssh_host_{kind}_key" for kind in ("rsa", "ecdsa", "ed25519", "dsa")]
     named += (path for path, is_secret in known.items() if is_secret)
-    if os.path.realpath(home) != "/root" and os.geteuid() != 0:
+    if os.path.realpath(here) != "/root" and os.geteuid() != 0:
         named.append("/root")
     named += [environment[name] for name in _NAMED_BY if environment.get(name)]
     return [path for path in _existing(named) if os.access(path, os.R_OK)]
@@ -171,7 +171,7 @@ def cover(hidden: Iterable[str], top: str = "/") -> list[str]:
     Links aren't returned: what they lead to is reached, or hidden, at its own place.
     """
     hidden_paths = set(hidden)
-    ancestors = {parent for path in hidden_paths for parent in _parents(path)}
+    ancestors = {parent for path in hidden_paths for parent in parents(path)}
     return [*_covered(top, hidden_paths, ancestors)]
 
 
@@ -189,7 +189,8 @@ def _toolchains(environment: Mapping[str, str], home: str) -> Iterator[str]:
         yield prefix if is_of_a_toolchain and os.path.basename(prefix) != ".local" else path
 
 
-def _home(environment: Mapping[str, str]) -> str:
+def home(environment: Mapping[str, str]) -> str:
+    """Return the user's home, as it is spelled."""
     return environment.get("HOME") or os.path.expanduser("~")
 
 
@@ -232,7 +233,8 @@ def _covered(path: str, hidden: set[str], ancestors: set[str]) -> Iterable[str]:
         yield from _covered(child, hidden, ancestors)
 
 
-def _parents(path: str) -> Iterable[str]:
+def parents(path: str) -> Iterable[str]:
+    """Give the folders that an absolute path lies in, the nearest first, down to `/`."""
     while path not in ("/", ""):
         path = os.path.dirname(path)
         yield path
