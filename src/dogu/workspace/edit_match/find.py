@@ -25,7 +25,9 @@ from dogu.workspace.edit_match.alignment import (
     words_agree,
 )
 from dogu.workspace.edit_match.apply import GOES_ON, OPENERS, weave
+from dogu.workspace.edit_match.depths import check_indents
 from dogu.workspace.edit_match.indentation import indent_of
+from dogu.workspace.edit_match.lost_depth import block_indent, lost_indent
 from dogu.workspace.edit_match.neighbours import check_cut, check_neighbours, check_rest
 from dogu.workspace.edit_match.parses import still_parses
 from dogu.workspace.edit_match.result import (
@@ -41,11 +43,6 @@ from dogu.workspace.edit_match.result import (
     spliced,
 )
 from dogu.workspace.edit_match.unescape import is_fenced
-from dogu.workspace.edit_match.verify import (
-    block_indent,
-    check_indents,
-    lost_indent,
-)
 from dogu.workspace.edit_match.views import FoldedText, fold, is_blank
 from dogu.workspace.text.omission import is_elision
 

@@ -18,8 +18,10 @@ from typing import NamedTuple
 
 from dogu.language import sentence
 from dogu.workspace.edit_match.alignment import word_chars
+from dogu.workspace.edit_match.depths import check_shift
 from dogu.workspace.edit_match.find import find_elided, find_exact, find_folded, folded_places
 from dogu.workspace.edit_match.garbled import garbled_copy, is_garbled_alone
+from dogu.workspace.edit_match.lost_depth import restored_head
 from dogu.workspace.edit_match.nearest import LineIndex, nearest, places_shown
 from dogu.workspace.edit_match.neighbours import check_line_ends
 from dogu.workspace.edit_match.parses import is_broken_itself, still_parses
@@ -44,7 +46,6 @@ from dogu.workspace.edit_match.unescape import (
     readings,
 )
 from dogu.workspace.edit_match.variants import find_variant
-from dogu.workspace.edit_match.verify import check_shift, restored_head
 from dogu.workspace.edit_match.views import FoldedText, fold, settle_endings, with_newlines
 from dogu.workspace.text.omission import find_dots, find_omission
 

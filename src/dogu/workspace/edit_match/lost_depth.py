@@ -1,0 +1,75 @@
+"""What `new_string` alone has lost of its indentation, told from the lines it shares with `old_string`."""
+
+from __future__ import annotations
+
+import re
+
+from dogu.workspace.edit_match.depths import Line, base_of, lines_of, shared_of
+
+_NO_SIGN = re.compile(r"\w+")
+_BLANKS_AHEAD = re.compile(r"^[^\S\n]+\S", re.MULTILINE)
+_OPENERS = (":", "{", "(", "[")
+
+
+def restored_head(old: str, new: str) -> str:
+    """Return `new`, its first line indented again where it alone has lost the indentation that `old` has there."""
+    if new[:1].isspace() or old.partition("\n")[0] == new.partition("\n")[0] or not _BLANKS_AHEAD.search(old):
+        return new
+    ours, theirs = lines_of(old), lines_of(new)
+    if not ours or not theirs:
+        return new
+    pairs = shared_of(ours, theirs)
+    at = next((i for i, j in pairs if j == 0), None)
+    others = [(i, j) for i, j in pairs if j]
+    indent = ours[at or 0].indent
+    is_replaced = at is None and not any(i == 0 for i, _ in pairs)
+    as_deep = [(i, j) for i, j in others if ours[i].indent.startswith(indent)]
+    kept = [ours[i].indent == theirs[j].indent for i, j in as_deep or others]
+    if not indent or not (at is not None or is_replaced) or (all(kept) and len(ours) == len(theirs) == len(pairs)):
+        return new
+    if indent == " " or _begins_as_before(ours, theirs, pairs, at) or _loses_as_one(ours, theirs, pairs, indent):
+        return new
+    if others and at is not None:
+        return indent + new if any(kept) else new
+    is_deep = len(theirs) > 1 and all(line.indent.startswith(indent) for line in theirs[1:])
+    if is_deep and all(kept) and (others or at == 0):
+        return indent + new
+    is_alike = len(ours) == len(theirs) == 1 and ours[0].text.split()[0] == theirs[0].text.split()[0]
+    return indent + new if is_alike and _NO_SIGN.search(theirs[0].text.split()[0]) else new
+
+
+def _begins_as_before(ours: list[Line], theirs: list[Line], pairs: list[tuple[int, int]], at: int | None) -> bool:
+    """Whether `new` begins with a later line of `old`, as deep as `old` does or with one that was deeper: what stood
+    above that line goes.
+    """
+    was_deeper = len(ours[at or 0].indent) > len(ours[0].indent)
+    return bool(at) and (0, 0) not in pairs and (was_deeper or ours[0].indent == theirs[0].indent)
+
+
+def _loses_as_one(ours: list[Line], theirs: list[Line], pairs: list[tuple[int, int]], indent: str) -> bool:
+    """Whether another line that both strings have has lost as much indentation as the first one, or what is below
+    that, without a line that both have, is as much deeper than it as in `old`, or isn't deeper where it opens a block.
+    """
+    if any(j and ours[i].indent == indent + theirs[j].indent for i, j in pairs):
+        return True
+    below, now = (base_of(lines[1:]) for lines in (ours, theirs))
+    opens = theirs[0].text.endswith(_OPENERS) and len(theirs) > 1 and len(theirs[1].indent) <= len(indent)
+    return not any(j for _, j in pairs) and (opens or (len(now) < len(below) and below == indent + now))
+
+
+def lost_indent(old: str, new: str) -> str:
+    """Return the indentation that each line both share has lost in `new`, of which a line has none left at all; empty
+    where there is no such, or they differ in nothing but depths.
+    """
+    ours, theirs = lines_of(old), lines_of(new)
+    if base_of(theirs) or not base_of(ours) or [line.key for line in ours] == [line.key for line in theirs]:
+        return ""
+    pairs = shared_of(ours, theirs)
+    lost = {ours[i].indent.removesuffix(theirs[j].indent) for i, j in pairs}
+    is_less = all(ours[i].indent.endswith(theirs[j].indent) for i, j in pairs)
+    return lost.pop() if is_less and len(lost) == 1 else ""
+
+
+def block_indent(text: str) -> str:
+    """Return the indentation of the line that is the least deep."""
+    return base_of(lines_of(text))

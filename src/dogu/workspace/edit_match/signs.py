@@ -1,0 +1,157 @@
+"""The laws on words and signs: what is written anew is what `new_string` brings, in the file's spacing and quotes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+
+from dogu.workspace.edit_match.alignment import Place, Unit, is_word
+from dogu.workspace.edit_match.characters import is_code
+from dogu.workspace.edit_match.result import UncleanError
+from dogu.workspace.edit_match.views import look_alike
+
+_NO_SIGN = re.compile(r"\w+")
+_TOKENS = re.compile(r"[\u2e80-\uffff]|[^\W\u2e80-\uffff]+|[^\w\s]")
+_OPERATORS = frozenset("=<>!&|:+-*/%^?")
+_AROUND_CHARS = 5000
+_NEIGHBOURS = re.compile(r"(\S)([ \t]*)(?=(\S))")
+_MARGIN_CHARS = 50
+_QUOTES = str.maketrans('"`', "''")
+_STRING = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`")
+_ESCAPED_QUOTE = re.compile(r"\\[\"'`]")
+_QUOTE = re.compile("[\"'`]")
+_APOSTROPHE = re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])")
+
+
+def check_tokens(place: Place, new: str, before: str, after: str) -> None:
+    """The words and signs that come and go are those that the model's strings add and take away; a quote is a quote,
+    and a word that `old_string` has otherwise than the file is the file's.
+    """
+    old, new = _around_changes(place.old, new)
+    before, after = _around_changes(before, after)
+    words = dict(place.words)
+    asked, made = _tokens(new, words), _tokens(after)
+    asked.subtract(_tokens(old, words))
+    made.subtract(_tokens(before))
+    slack: Counter[str] = Counter()
+    for unit in place.slips:  # new_string may have it as the file does
+        slack.update(_tokens(place.text[unit.start : unit.end]))
+        slack.subtract(_tokens(place.old[unit.old_start : unit.old_end]))
+    odd = {
+        token
+        for token in {*asked, *made}
+        if not 0 <= asked[token] - made[token] <= max(0, min(slack[token], asked[token]))
+        and not 0 <= made[token] - asked[token] <= max(0, min(-slack[token], -asked[token]))
+    }
+    if any(_NO_SIGN.fullmatch(token) is None for token in odd):
+        raise UncleanError("the signs written aren't those that new_string adds and takes away")
+    if odd:
+        raise UncleanError("the words written aren't those that new_string adds and takes away")
+
+
+def _shared_head(one: str, other: str) -> int:
+    """Return how many characters both texts begin with, found by halves."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
+    return low
+
+
+def _around_changes(one: str, other: str) -> tuple[str, str]:
+    """Return both texts without what they begin and end with alike, but for whole words and a margin."""
+    head = _word_start(one, max(_shared_head(one, other) - _MARGIN_CHARS, 0))
+    backwards = one[head:][::-1], other[head:][::-1]
+    tail = _word_start(backwards[0], max(_shared_head(*backwards) - _MARGIN_CHARS, 0))
+    return one[head : len(one) - tail], other[head : len(other) - tail]
+
+
+def _word_start(text: str, at: int) -> int:
+    while at and _NO_SIGN.match(text[at - 1]):
+        at -= 1
+    return at
+
+
+def _tokens(text: str, words: dict[str, str] | None = None) -> Counter[str]:
+    """Count the words and the signs, look-alikes made one; `words` are those to be taken for others."""
+    found: list[str] = _TOKENS.findall(look_alike(text).translate(_QUOTES))
+    return Counter([words.get(token, token) for token in found] if words else found)
+
+
+def check_kept(new: str, before: str, after: str) -> None:
+    """A line that `new` has just as the file has it at the place, white space at its ends aside, stays so."""
+    there, wanted, written = (Counter(map(str.strip, text.split("\n"))) for text in (before, new, after))
+    if any(written[line] < min(there[line], wanted[line]) for line in there if _NO_SIGN.search(line)):
+        raise UncleanError("a line that new_string has as the file does would change")
+
+
+def check_spacing(place: Place, before: str, after: str) -> None:
+    """Where `old_string` has blanks beside an operator, or none, otherwise than the file, lines written don't have them
+    so, unless the file around does.
+    """
+    odd: set[tuple[str, str, bool]] = set()
+    for (ours, theirs), (left, right) in zip(place.gaps, pairwise(place.units), strict=True):
+        if bool(ours) != bool(theirs) and "\n" not in ours + theirs:
+            odd |= _beside(place.old[left.old_end - 1], place.old[right.old_start], blank=bool(ours))
+    if odd:
+        around = place.text[max(0, place.start - _AROUND_CHARS) : place.end + _AROUND_CHARS]
+        odd -= _spacing(around)
+    before, after = _around_changes(before, after) if odd else ("", "")
+    if any(odd & _spacing(line) for line in {*after.split("\n")} - {*before.split("\n")}):
+        raise UncleanError("blanks beside signs are others in the file than in old_string, and so in new lines")
+
+
+def _spacing(text: str) -> set[tuple[str, str, bool]]:
+    found = {(match[1], match[3], bool(match[2])) for match in _NEIGHBOURS.finditer(text)}
+    return {beside for left, right, blank in found for beside in _beside(left, right, blank=blank)}
+
+
+def _beside(left: str, right: str, *, blank: bool) -> set[tuple[str, str, bool]]:
+    """Return what a gap lies between, words made one; nothing for a gap without an operator beside it."""
+    one, other = ("" if is_word(char) else char for char in (left, right))
+    return {(one, other, blank)} if _OPERATORS & {one, other} else set()
+
+
+def check_signs(place: Place, before: str, after: str) -> None:
+    """A quote or hyphen that stands for another sign of the file at the place is written nowhere anew as the model has
+    it: it would be garbled there, too. An apostrophe is no quote, nor is one beside an escaped one; a hyphen counts
+    in a statement's strings alone, beside such characters.
+    """
+    garbled = {sign for unit in place.units for sign in _garbled_signs(place, unit)}
+    if not garbled:
+        return
+    ours, theirs = (Counter(text.split("\n")) for text in (before, after))
+    gone, brought = (_signs(lines, garbled) for lines in (ours - theirs, theirs - ours))
+    if any(brought[sign] > gone[sign] for sign in garbled):
+        raise UncleanError("a new line has quotes or hyphens that the file has otherwise where old_string has them")
+
+
+def _garbled_signs(place: Place, unit: Unit) -> Iterator[tuple[str, str]]:
+    ours, theirs = place.old[unit.old_start : unit.old_end], place.text[unit.start : unit.end]
+    if ours == theirs:
+        return
+    if ours == "-" and theirs != "-":
+        yield "-", _beside_sign(place.old, unit.old_start)
+    mine, file = _QUOTE.findall(ours), _QUOTE.findall(theirs)
+    if len(mine) == len(file):
+        yield from ((one, "") for one, other in zip(mine, file, strict=True) if one != other)
+
+
+def _signs(lines: Counter[str], garbled: set[tuple[str, str]]) -> Counter[tuple[str, str]]:
+    """Count the signs of the lines that are among those garbled."""
+    found: Counter[tuple[str, str]] = Counter()
+    for line, times in lines.items():
+        quotes = "" if _ESCAPED_QUOTE.search(line) else _APOSTROPHE.sub("", line)
+        for sign, beside in garbled:
+            text = " ".join(_STRING.findall(line)) if is_code(line) else ""  # text gets its own elsewhere
+            hyphens = (1 for at, char in enumerate(text) if char == sign and _beside_sign(text, at) == beside)
+            found[sign, beside] += times * (sum(hyphens) if beside else quotes.count(sign))
+    return found
+
+
+def _beside_sign(text: str, at: int) -> str:
+    """Return what is on both sides of a sign: a word, a blank or a line's end, another sign."""
+    beside = (text[max(at - 1, 0) : at], text[at + 1 : at + 2])
+    return "".join("a" if char and is_word(char) else char.strip() or " " for char in beside)
