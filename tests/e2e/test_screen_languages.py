@@ -273,7 +273,7 @@ Over.
       戻す
   /fork
       あとで続けられるように、このセッ
-      ションをコピー
+      ションを複製
   /memory [show | list | add TEXT |
   refresh]
       GEMINI.md と AGENTS.md の内容を表
@@ -427,7 +427,7 @@ Over.
       어두운 배경이나 밝은 배경에 맞는
       색
   /keys
-      단축키
+      단축키 표시
   /resume [ID]
       다른 세션 이어서 하기
   /new
@@ -479,7 +479,7 @@ seq 30; exit 3
   4. 否 (n)
   5. 否，并说明原因 (r)
   6. 停止 (s)
-  ↑↓ 移动，Enter 选择，Esc 取消
+  ↑↓ 移动，回车选择，Esc 取消
 ›
   gemini-2.5-pro
 """,
@@ -514,14 +514,14 @@ Over.
   /memory [show | list | add TEXT | refresh]
                               显示 GEMINI.md 和 AGENTS.md 告诉模型的内容，或记住
                               某事
-  /compact [WHAT TO KEEP]     总结较早的对话，释放上下文
+  /compact [WHAT TO KEEP]     将较早的对话压缩成摘要，释放上下文
   /stats                      显示 token、费用、调用和上下文用量
   /mcp [SERVER]               显示 MCP 服务器及其提供的内容
   /quit                       退出（Ctrl-D 也可以）
   /open [NUMBER]              完整显示折叠的结果；不带编号时显示最后一个
   /theme [dark | light]       适合深色或浅色背景的颜色
   /keys                       显示快捷键
-  /resume [ID]                继续另一个会话
+  /resume [ID]                恢复另一个会话
   /new                        开始新会话；当前会话会保留
   /clear                      清屏并开始新会话
   /rename NAME                为此会话命名，便于以后查找
@@ -558,7 +558,7 @@ seq 30; exit 3
   2. 一律允許 (a)  `seq`（引數不限）、`exit`（引數不限），今後在這個資料夾中
   3. 編輯後核准 (e)
   4. 否 (n)
-  5. 否，並說明理由 (r)
+  5. 否，並說明原因 (r)
   6. 停止 (s)
   ↑↓ 移動，Enter 選取，Esc 取消
 ›
@@ -590,11 +590,11 @@ Over.
   /done                       這個工作階段的變更，依呼叫列出
   /diff                       這個工作階段的變更，依檔案列出
   /rewind [TURN] [--keep-files] [--unsure] [--force]
-                              回到某個回合之前：對話和檔案
+                              回溯到某個回合之前：對話和檔案
   /fork                       複製這個工作階段，之後可繼續
   /memory [show | list | add TEXT | refresh]
                               顯示 GEMINI.md 和 AGENTS.md，或記住某事
-  /compact [WHAT TO KEEP]     總結較早的對話，釋出上下文空間
+  /compact [WHAT TO KEEP]     將較早的對話做成摘要，釋出上下文空間
   /stats                      顯示 token、費用、呼叫與上下文用量
   /mcp [SERVER]               顯示 MCP 伺服器及其提供的功能
   /quit                       離開（Ctrl-D 也可以）
