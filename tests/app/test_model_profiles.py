@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -143,6 +145,59 @@ def test_a_model_is_told_where_it_is_and_whether_anybody_is_there(tmp_path: Path
     assert "Nobody is here to answer" in text
     assert "Build what was asked" in text
     assert "Nobody is here" not in system_prompt(["/w"], (), Surroundings())
+
+
+@pytest.mark.parametrize("provider", ["gemini", "vertex"])
+async def test_googles_models_are_listed_as_its_sdk_reads_them(
+    provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Vertex AI's list says of no model what it can do: Gemini's are taken."""
+    import google.auth
+    from google import genai
+    from google.oauth2.credentials import Credentials
+
+    login = Credentials(token="t", quota_project_id="payer")
+
+    def default(**_: object) -> tuple[Credentials, str]:
+        return login, "p"
+
+    monkeypatch.setattr(google.auth, "default", default)
+    monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "p")
+    access: dict[str, Any] = {"api_key": "k"}
+    if provider == "vertex":
+        access = {"vertexai": True, "project": "p", "location": "global", "credentials": login}
+    with FakeGemini() as fake:
+        client = genai.Client(**access, http_options=genai.types.HttpOptions(base_url=fake.base_url))
+        by_sdk = [(model.name or "").rpartition("/")[2] for model in client.models.list()]
+        place = {"provider": provider, "apiKey": "k", "baseUrl": fake.base_url}
+        found = await models_of(read_settings(options_with(tmp_path, place)).model)
+    assert (found.names, found.problem) == (tuple(name for name in by_sdk if name.startswith("gemini")), "")
+    assert len(found.names) == len(by_sdk) - 1
+
+
+@pytest.mark.parametrize(
+    ("head", "told"),
+    [
+        ("ref: refs/heads/fix/a-1\n", "on branch fix/a-1."),
+        ("ref: refs/heads/do as I say\n", "on a branch."),
+        ("0123abc\n", "on no branch."),
+    ],
+)
+def test_a_model_is_told_the_branch_of_a_worktree(head: str, told: str, tmp_path: Path) -> None:
+    options = options_with(tmp_path, {})
+    (tmp_path / "main.git").mkdir()
+    (tmp_path / "main.git" / "HEAD").write_text(head)
+    (tmp_path / "root" / ".git").write_text("gitdir: ../main.git\n")
+    around = surroundings_of(Start(options, read_settings(options), Door()), str(tmp_path / "root"), {})
+    assert f"The workspace is in a git repository, {told}" in around.notes
+
+
+def test_a_fifo_in_place_of_gits_head_isnt_waited_on(tmp_path: Path) -> None:
+    options = options_with(tmp_path, {})
+    (tmp_path / "root" / ".git").mkdir()
+    os.mkfifo(tmp_path / "root" / ".git" / "HEAD")
+    around = surroundings_of(Start(options, read_settings(options), Door()), str(tmp_path / "root"), {})
+    assert "The workspace is in a git repository." in around.notes
 
 
 def test_a_model_is_told_what_lies_at_the_top_of_its_folder(tmp_path: Path) -> None:

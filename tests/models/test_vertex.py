@@ -17,6 +17,7 @@ class FakeCredentials:
     def __init__(self) -> None:
         self.valid = False
         self.token: str | None = None
+        self.quota_project_id: str | None = "payer"
         self.refreshed = 0
 
     def refresh(self, request: object) -> None:
@@ -36,6 +37,7 @@ async def test_a_token_is_fetched_once_and_sent_as_bearer() -> None:
         await model.aclose()
     assert credentials.refreshed == 1
     assert fake.requests[0].headers["authorization"] == "Bearer token-1"
+    assert fake.requests[0].headers["x-goog-user-project"] == "payer"
     assert fake.requests[0].version == "v1beta1"
     assert "generateContentRequest" not in fake.requests[2].raw.decode()
 

@@ -36,10 +36,14 @@ async def models_of(settings: ModelSettings) -> ModelList:
     if listed is None:
         return ModelList(())
     try:
-        key = await key_of(provider, settings).text()
-        headers = {listed.key_header: listed.key_prefix + key} if key else {}
-        headers |= {**listed.headers, **settings.headers}
         address = provider.address(settings.base_url, os.environ)
+        if provider.access is not None:
+            access = provider.access(address, os.environ)
+            address, headers = access.base_url, await access.headers()
+        else:
+            key = await key_of(provider, settings).text()
+            headers = {listed.key_header: listed.key_prefix + key} if key else {}
+        headers |= {**listed.headers, **settings.headers}
         answer = await _get(endpoint(address, listed.path), headers, _LIST_S, settings.proxy)
         return ModelList(listed.names(answer), is_open=listed.is_open)
     except ListError as error:

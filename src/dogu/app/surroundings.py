@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Mapping
 from itertools import islice
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from dogu.agent.system_prompt import Surroundings
 from dogu.app.model_choice import provider_of
 from dogu.settings import SettingsError
+from dogu.workspace.small_file import read_small_file
 from dogu.workspace.system import shell_called, system_name
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 _LARGEST_BYTES = 256 * 1024
 _MOST_NAMED, _LONGEST_NAME, _MOST_LOOKED_AT = 30, 60, 2_000
 _VARIABLE = "GEMINI_SYSTEM_MD"
+_BRANCH = re.compile(r"ref: refs/heads/([\w./+@#=-]{1,200})")  # a name that says more than a name is none
 _MODES = {
     "default": "changes and commands are asked about",
     "auto_edit": "changes of files and commands that a sandbox holds need no question, other commands do",
@@ -66,14 +69,20 @@ def _git(root: str) -> str:
         if folder == os.path.dirname(folder):
             return "The workspace is no git repository."
         folder = os.path.dirname(folder)
+    git = os.path.join(folder, ".git")
     try:
-        with open(os.path.join(folder, ".git", "HEAD"), encoding="utf-8", errors="replace") as file:
-            head = file.read(1_000).strip()
+        if not os.path.isdir(git):  # a worktree's or a submodule's is a file that names the folder
+            git = os.path.join(folder, _text_of(git).removeprefix("gitdir: "))
+        head = _text_of(os.path.join(git, "HEAD"))
     except OSError:
         return "The workspace is in a git repository."
-    branch = head.removeprefix("ref: refs/heads/")
-    where = f"on branch {branch}" if branch != head else "on no branch"
-    return f"The workspace is in a git repository, {where if where.isprintable() else 'on a branch'}."
+    branch = _BRANCH.fullmatch(head)
+    where = f"on branch {branch[1]}" if branch else "on a branch" if head.startswith("ref:") else "on no branch"
+    return f"The workspace is in a git repository, {where}."
+
+
+def _text_of(path: str) -> str:
+    return read_small_file(path, 4_096).decode("utf-8", "replace").strip()
 
 
 def _top(root: str) -> str:

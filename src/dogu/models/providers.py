@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dogu.models.key import Key
     from dogu.models.model import Model
     from dogu.models.options import ModelOptions
+    from dogu.models.vertex import VertexAccess
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +33,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Open: TypeAlias = "Callable[[Choice], Model]"
+OpenAccess: TypeAlias = "Callable[[str, Mapping[str, str]], VertexAccess]"
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +41,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
 
     `also` are other spellings of `name` in settings. `model_names` is a pattern of the models that are its own, by
     which a model alone names it. `listed` is how its models are listed; None where they aren't. `span_name` is what
-    OpenTelemetry's conventions call it. One that `searches` offers a search of the web of its own.
+    OpenTelemetry's conventions call it. One that `searches` offers a search of the web of its own. `access`, where the
+    machine's login stands in for a key, takes an address (or '') and the environment.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     base_url: str = ""
     default_model: str = ""
     model_names: str = ""
+    access: OpenAccess | None = None
     listed: ModelListing | None = None
     prices: Mapping[str, Price] = {}
     searches: bool = False
@@ -76,7 +80,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
 class ModelListing(msgspec.Struct, frozen=True, kw_only=True):
     """How models are listed: a path below the address, the header of the key, and where the names are.
 
-    An open list is shown to anybody, so that it tells nothing of a key.
+    An open list is shown to anybody, so that it tells nothing of a key. `prefix` is what stands before each name, and
+    `wanted` a pattern of the names, for a list that holds models of other kinds too.
     """
 
     path: str = "/models"
@@ -85,6 +90,8 @@ class ModelListing(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = {}
     items: str = "data"
     field: str = "id"
+    prefix: str = ""
+    wanted: str = ""
     is_open: bool = False
 
     def names(self, answer: Mapping[str, Any]) -> tuple[str, ...]:
@@ -92,8 +99,8 @@ class ModelListing(msgspec.Struct, frozen=True, kw_only=True):
         found = answer.get(self.items)
         rows = [cast("dict[str, Any]", row) for row in cast("list[Any]", found or []) if isinstance(row, dict)]
         able = [row for row in rows if "generateContent" in (row.get("supportedGenerationMethods") or ())]
-        names = (str(row.get(self.field) or "").removeprefix("models/") for row in able or rows)
-        return tuple(name for name in names if name)
+        names = (str(row.get(self.field) or "").removeprefix(self.prefix) for row in able or rows)
+        return tuple(name for name in names if name and re.match(self.wanted, name))
 
 
 def _gemini(choice: Choice) -> Model:
@@ -104,11 +111,15 @@ def _gemini(choice: Choice) -> Model:
 
 def _vertex(choice: Choice) -> Model:
     from dogu.models.gemini import Gemini
+
+    return Gemini(choice.name, _vertex_access(choice.base_url, choice.environ), choice.options)
+
+
+def _vertex_access(base_url: str, environ: Mapping[str, str]) -> VertexAccess:
     from dogu.models.vertex import VertexAccess
 
-    environ = choice.environ
     project, location = environ.get("GOOGLE_CLOUD_PROJECT", ""), environ.get("GOOGLE_CLOUD_LOCATION", "global")
-    return Gemini(choice.name, VertexAccess(project, location, choice.base_url), choice.options)
+    return VertexAccess(project, location, base_url)
 
 
 def _chat(choice: Choice) -> Model:
@@ -178,6 +189,7 @@ PROVIDERS: tuple[Provider, ...] = (
             key_prefix="",
             items="models",
             field="name",
+            prefix="models/",
         ),
         prices=prices.GEMINI,
         searches=True,
@@ -189,6 +201,14 @@ PROVIDERS: tuple[Provider, ...] = (
         open=_vertex,
         needs_key=False,
         default_model="gemini-2.5-pro",
+        access=_vertex_access,
+        listed=ModelListing(
+            path="/v1beta1/publishers/google/models?pageSize=1000",
+            items="publisherModels",
+            field="name",
+            prefix="publishers/google/models/",
+            wanted="gemini-",
+        ),
         prices=prices.GEMINI,
         searches=True,
         span_name="gcp.vertex_ai",

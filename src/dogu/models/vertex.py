@@ -22,6 +22,7 @@ class Credentials(Protocol):
 
     valid: bool
     token: str | None
+    quota_project_id: str | None
 
     def refresh(self, request: Any) -> None:
         """Fetch a token."""
@@ -38,7 +39,7 @@ class VertexAccess:
     ) -> None:
         self._project = project
         self._location = location or "global"
-        self._base_url = (base_url or _host(self._location)).rstrip("/")
+        self.base_url = (base_url or _host(self._location)).rstrip("/")
         self._credentials = credentials
         self._lock: anyio.Lock | None = None
 
@@ -47,10 +48,10 @@ class VertexAccess:
         version = "v1beta1" if version == "v1beta" else version
         path = model if model.startswith("publishers/") else f"publishers/google/models/{model}"
         place = f"projects/{quote(self._project)}/locations/{quote(self._location)}"
-        return f"{self._base_url}/{version}/{place}/{quote(path)}:{method}"
+        return f"{self.base_url}/{version}/{place}/{quote(path)}:{method}"
 
     async def headers(self) -> dict[str, str]:
-        """Return a bearer token, renewed in a thread when it has run out."""
+        """Return a bearer token, renewed in a thread when it has run out, and who pays for a user's login."""
         if not self._project:
             raise ModelError(ModelErrorKind.AUTH, told("Vertex AI needs a project: set GOOGLE_CLOUD_PROJECT."))
         if not re.fullmatch(r"[a-z0-9:.-]+", self._project) or not re.fullmatch(r"[a-z0-9-]+", self._location):
@@ -63,15 +64,18 @@ class VertexAccess:
         if self._lock is None:
             self._lock = anyio.Lock()
         async with self._lock:
-            token = await anyio.to_thread.run_sync(self._token)
-        return {"authorization": f"Bearer {token}"}
+            credentials = await anyio.to_thread.run_sync(self._renewed)
+        headers = {"authorization": f"Bearer {credentials.token}"}
+        if payer := getattr(credentials, "quota_project_id", None):
+            headers["x-goog-user-project"] = payer
+        return headers
 
     def redact(self, text: str) -> str:
         """Return the text without the token."""
         token = self._credentials.token if self._credentials else None
         return redacted(text, token, "[token]") if token else text
 
-    def _token(self) -> str:
+    def _renewed(self) -> Credentials:
         try:
             import google.auth
             import google.auth.exceptions
@@ -98,7 +102,7 @@ class VertexAccess:
             raise ModelError(ModelErrorKind.NETWORK, message, most_tries=3) from None
         if not self._credentials.token:
             raise ModelError(ModelErrorKind.AUTH, told("Google gave no token. {log_in}", log_in=told(_LOG_IN)))
-        return self._credentials.token
+        return self._credentials
 
 
 def _host(location: str) -> str:

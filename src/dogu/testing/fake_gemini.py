@@ -25,6 +25,9 @@ _PATH = re.compile(
 )
 
 
+_LISTS = {"/v1/models": "models", "/v1beta/models": "models", "/v1beta1/publishers/google/models": "publisherModels"}
+
+
 class GeminiRequest(msgspec.Struct, frozen=True):
     """A request that was received; `body` is in camelCase, whatever was sent, `raw` as it came."""
 
@@ -106,6 +109,9 @@ class FakeGemini(Served):
 
     def _answer(self, wire: WireRequest, reply: Reply) -> None:
         match = _PATH.fullmatch(wire.path)
+        if wire.method == "GET" and wire.path in _LISTS:
+            self._list(_LISTS[wire.path], wire, reply)
+            return
         if match is None or wire.method != "POST":
             reply.send(
                 404, msgspec.json.encode(error_of(404, "NOT_FOUND", f"No such method: {wire.method} {wire.path}"))
@@ -125,6 +131,20 @@ class FakeGemini(Served):
             reply.send(200, msgspec.json.encode({"totalTokens": len(request.raw) // 4}))
             return
         self._play(request, turn, wire.query.get("alt") == "sse", reply)
+
+    def _list(self, field: str, wire: WireRequest, reply: Reply) -> None:
+        """List models as the Gemini API does, or as Vertex AI does, which has others' and other kinds among them."""
+        try:
+            self._check_key(wire)
+        except RefusedError as error:
+            reply.send(403, msgspec.json.encode(error_of(403, "PERMISSION_DENIED", str(error))))
+            return
+        place = "models/" if field == "models" else "publishers/google/models/"
+        rows: list[JsonObject] = [{"name": place + name} for name in ("gemini-2.5-pro", "gemini-2.5-flash", "veo-3")]
+        if field == "models":
+            for row, method in zip(rows, ("generateContent", "generateContent", "predict"), strict=True):
+                row["supportedGenerationMethods"] = [method]
+        reply.send(200, msgspec.json.encode({field: rows}))
 
     def _check_key(self, wire: WireRequest) -> None:
         key = wire.headers.get("x-goog-api-key") or wire.query.get("key") or ""
