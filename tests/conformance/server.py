@@ -1,4 +1,4 @@
-"""What the conformance suite wants of a server: a file for `dogu mcp --with`. Run by itself it prints its address.
+"""What the conformance suite wants of a server: a file for `dogu mcp --with`.
 
 The tools are plain functions in a dogu runtime, run by its executor; resources, prompts and completions are offers of
 the MCP door. The names and texts are the suite's.
@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import base64
 import json
-import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,12 +15,9 @@ import anyio
 import mcp_types
 import msgspec
 
-from dogu.app import Options, open_runtime
 from dogu.contract import Blob, Content, ErrorKind, FunctionTool, Kind, Text, ToolError, ToolResult, function_tool
 from dogu.runtime.runtime import Runtime
-from dogu.serve.mcp.asking import ElicitationConfirm
 from dogu.serve.mcp.caller import TASKS, caller, sampling_request
-from dogu.serve.mcp.door import serve_mcp
 from dogu.serve.mcp.offers import OfferedArgument, OfferedPrompt, OfferedResource, OfferedTemplate, Offers
 
 PICTURE = base64.b64decode(
@@ -33,7 +28,7 @@ NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "required"
 COLOR = {"type": "object", "properties": {"color": {"type": "string"}}, "required": ["color"]}
 SURE = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
 OFFERS = Offers()
-TASK_AFTER_S, LONG_S = 0.3, 0.6
+LONG_S = 0.6  # with `--task-after 0.3`, which the suite needs: it doesn't wait
 
 
 def simple_text() -> str:
@@ -403,18 +398,3 @@ def offer(runtime: Runtime) -> Offers:
     runtime.registry.register(SchemaTool(simple_text, name="json_schema_2020_12_tool", kind=Kind.READ))
     runtime.registry.register(HeaderTool(greet, name="test_header_tool", kind=Kind.READ))
     return make_offers()
-
-
-async def main() -> int:
-    """Serve over HTTP until ended, the address is told on standard error; over standard streams by the word `stdio`.
-
-    It makes a task of a call sooner than the program does, which the suite doesn't wait for.
-    """
-    asking, port = ElicitationConfirm(), None if "stdio" in sys.argv else 0
-    with tempfile.TemporaryDirectory() as root:
-        async with open_runtime(Options(root=root, home=root), confirm=asking) as runtime:
-            return await serve_mcp(runtime, asking, http_port=port, offers=offer(runtime), task_after_s=TASK_AFTER_S)
-
-
-if __name__ == "__main__":
-    sys.exit(anyio.run(main))

@@ -24,6 +24,7 @@ from conformance.peer import peers
 from conformance.server import TOOLS
 
 SERVER = Path(__file__).parent / "server.py"
+WITH_THE_SUITES = ("--with", str(SERVER), "--task-after", "0.3")
 SOURCES = SERVER.parents[2] / "src"
 
 
@@ -40,9 +41,9 @@ SHIPPED = {
 
 @contextmanager
 def served(home: Path, *words: str) -> Generator[str]:
-    """Serve by the command line, by `server.py` where there is none; give the address."""
+    """Serve by the program, with these words behind its `mcp --http 0`; give the address."""
     environment = {**os.environ, "PYTHONPATH": str(SOURCES), "HOME": str(home)}
-    command = [sys.executable, *(words or (str(SERVER),))]
+    command = [sys.executable, "-m", "dogu", "mcp", "--http", "0", *words]
     with (
         (home / "log").open("wb") as log,
         subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, stdout=log, cwd=home) as process,
@@ -64,8 +65,7 @@ def served(home: Path, *words: str) -> Generator[str]:
 @pytest.mark.parametrize(("revision", "scored"), [("2025-11-25", 30), ("2026-07-28", 37)])
 @pytest.mark.parametrize("rooted", [False, True])
 def test_every_scored_scenario_passes(tmp_path: Path, revision: str, scored: int, rooted: bool):
-    words = ["-m", "dogu", "mcp", "--http", "0", "--with", str(SERVER), *(["--root", str(tmp_path)] if rooted else [])]
-    marks, unscored, done = _run(tmp_path, revision, *words)
+    marks, unscored, done = _run(tmp_path, revision, *WITH_THE_SUITES, *(["--root", str(tmp_path)] if rooted else []))
     failed = [name for name, mark in marks.items() if mark == "✗" and name not in unscored]
     assert failed == [], (tmp_path / "told").read_text()[-6000:]
     assert len(marks.keys() - unscored) == scored
@@ -77,8 +77,7 @@ def test_every_scored_scenario_passes(tmp_path: Path, revision: str, scored: int
 @pytest.mark.parametrize("revision", SHIPPED)
 @pytest.mark.parametrize("rooted", [False, True])
 def test_the_shipped_program_passes_what_asks_for_no_tool_of_the_suite(tmp_path: Path, revision: str, rooted: bool):
-    words = ["-m", "dogu", "mcp", "--http", "0", *(["--root", str(tmp_path)] if rooted else [])]
-    marks, _, _ = _run(tmp_path, revision, *words)
+    marks, _, _ = _run(tmp_path, revision, *(["--root", str(tmp_path)] if rooted else []))
     assert [name for name in SHIPPED[revision].split() if marks[name] != "✓"] == []
 
 
@@ -95,11 +94,12 @@ OF_A_SERVER = {
 @pytest.mark.parametrize("revision", OF_A_SERVER)
 def test_the_shipped_program_passes_with_tools_of_a_server_of_the_users(tmp_path: Path, revision: str):
     """The suite asks for tools by names of its own: in its copy here they have the server's alias before them."""
-    server = {"command": sys.executable, "args": [str(SERVER), "stdio"], "trust": True}
+    (tmp_path / "elsewhere").mkdir()
+    words = ["-m", "dogu", "mcp", "--root", str(tmp_path / "elsewhere"), *WITH_THE_SUITES]
+    server = {"command": sys.executable, "args": words, "trust": True}
     (tmp_path / ".dogu").mkdir()
     (tmp_path / ".dogu" / "settings.json").write_text(json.dumps({"mcpServers": {"suite": server}}))
-    words = ["-m", "dogu", "mcp", "--http", "0", "--root", str(tmp_path)]
-    marks, _, _ = _run(tmp_path, revision, *words, suite=_renamed(tmp_path / "suite"))
+    marks, _, _ = _run(tmp_path, revision, "--root", str(tmp_path), suite=_renamed(tmp_path / "suite"))
     assert [name for name in OF_A_SERVER[revision].split() if marks[name] != "✓"] == []
 
 
@@ -124,7 +124,7 @@ UNSCORED = """json-schema-2020-12 server-sse-polling http-custom-header-server-v
 def test_each_extension_that_is_offered_passes(tmp_path: Path):
     suite = peers().conformance
     failed: list[str] = []
-    with served(tmp_path) as url:
+    with served(tmp_path, *WITH_THE_SUITES) as url:
         for name in UNSCORED.split():
             words = ["server", "--url", url, "--scenario", name, "-o", str(tmp_path / "results")]
             done = subprocess.run(

@@ -17,6 +17,7 @@ from mcp import Client, MCPError, StdioServerParameters
 from conformance.peer import inspector_peers
 from e2e.program import PROGRAM, Program
 from e2e.test_mcp_door import INITIALIZE, SLEEP, connected, gone, over_http, pid_in, text_of
+from serve.mcp.test_tasks import TaskClient
 
 pytestmark = pytest.mark.anyio
 
@@ -317,6 +318,15 @@ def test_a_null_where_no_progress_is_wanted_is_none(program: Program):
     request = {"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": {"_meta": {"progressToken": None}}}
     _, answer = piped(program, INITIALIZE, request)
     assert answer["result"]["tools"]
+
+
+async def test_a_call_becomes_a_task_as_soon_as_the_command_line_says(program: Program):
+    (program.root / "name.txt").write_text("a name")
+    tasks = TaskClient()
+    with anyio.fail_after(LIMIT_S):
+        async with Client(server_of(program, "--task-after", "0"), mode="2026-07-28", extensions=[tasks]) as client:
+            assert await read_name(client) == "a name"
+    assert tasks.seen[-1].status == "completed"
 
 
 def test_what_the_page_s_file_offers_is_served(program: Program):

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from dogu.app import Options, open_runtime
-from dogu.commands import port
+from dogu.commands import port, seconds
 from dogu.commands.running import run_async, settling_jobs, tell
 from dogu.contract import ErrorKind, ToolError
 from dogu.extras import install_command
 from dogu.language import say
 from dogu.lean_import import lean_import
+from dogu.serve.mcp import TASK_AFTER_S
 from dogu.serve.mcp.offers import Offers
 from dogu.settings import SettingsError
 
@@ -38,6 +39,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--with", metavar="FILE", dest="own", help=say("serve what this Python file offers, too: its function offer()")
+    )
+    parser.add_argument(
+        "--task-after",
+        metavar="TIME",
+        type=seconds,
+        default=TASK_AFTER_S,
+        help=say("a call that lasts longer is answered with a task, where the client takes tasks (default: 2 s)"),
     )
 
 
@@ -75,7 +83,14 @@ def run(options: Options, space: Namespace) -> int:
             settling_jobs(runtime),
         ):
             named = None if options.root else open_at  # a root that was named stands above the client's
-            return await serve_mcp(runtime, asking, http_port=space.http, offers=offer(runtime), open_at=named)
+            return await serve_mcp(
+                runtime,
+                asking,
+                http_port=space.http,
+                offers=offer(runtime),
+                open_at=named,
+                task_after_s=space.task_after,
+            )
 
     return run_async(serve)
 

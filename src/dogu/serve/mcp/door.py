@@ -26,6 +26,7 @@ from mcp.shared.message import SessionMessage
 from dogu.contract.errors import ToolError
 from dogu.language import say
 from dogu.runtime.runtime import Runtime
+from dogu.serve.mcp import TASK_AFTER_S
 from dogu.serve.mcp.asking import ElicitationConfirm
 from dogu.serve.mcp.caller import CALLER, AskedCall, McpCaller
 from dogu.serve.mcp.calls import Calls
@@ -116,7 +117,6 @@ _LONGEST_LINE_BYTES = 256 << 20
 _TOO_LONG = b"(too long)"  # no message either
 _STEP_S = 0.05  # until the last line's request is under way, and until its answer is written
 _LAST_ANSWERS_S = 1.5  # clients wait two seconds before they end a server that they have left
-TASK_AFTER_S = 2.0  # most calls have ended by then, and cost their client one request
 _FRESH_MS = 1_000  # lists may be others a moment later; those who keep them longer listen for changes
 
 
