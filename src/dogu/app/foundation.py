@@ -170,7 +170,7 @@ def _workspace_of(start: Start, opened: OpenedSession, policy: Policy) -> Worksp
     )
     files = _files_of(options, settings, roots, journal)
     find_sandbox = cache(lambda: open_sandbox(settings))
-    processes = LocalProcesses(output_folder=folder, jobs_folder=jobs_folder(options))
+    processes = LocalProcesses(output_folder=folder, jobs_folder=jobs_folder(options), fork_server=options.fork_server)
     ending, kept = Ending(options.commands or "keep"), os.path.join(folder, "layers")
     layers = CommandLayers(journal, kept, processes, ending, can=options.processes is None)
     return Workspace(roots, files, journal, processes, instructions, find_sandbox, layers)

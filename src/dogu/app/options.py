@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dogu.runtime.questions import AskTheUser, Confirm
     from dogu.workspace.editor_files import Editor
     from dogu.workspace.process.command import Processes
+    from dogu.workspace.process.launched import ForkServer
 
 
 _PROVIDER_OF_AUTH = {"gemini-api-key": GEMINI.name, "vertex-ai": VERTEX.name}  # what Gemini CLI calls them, and dogu
@@ -48,6 +49,7 @@ class Options(msgspec.Struct, frozen=True):
     write `also_readable` and `also_writable` (absolute) in the sandbox.
     `commands` says what becomes of what they change: `keep`, the default, `ask` or `discard`. Without `undoes`
     nothing is kept to undo what calls do, which most of a command's cost is for: in folders that are thrown away.
+    A `fork_server` is for programs that open many: what starts commands then costs each a tenth.
     """
 
     root: str = ""
@@ -79,6 +81,7 @@ class Options(msgspec.Struct, frozen=True):
     also_writable: tuple[str, ...] = ()
     commands: str | None = None
     undoes: bool = True
+    fork_server: ForkServer | None = None
 
     @property
     def absolute_root(self) -> str:

@@ -35,6 +35,7 @@ from dogu.runtime.session_folder import StoredSession, read_facts
 from dogu.serve.defects import contained
 from dogu.serve.session_export import export_html
 from dogu.settings import SettingsError
+from dogu.workspace.process.launched import ForkServer
 
 _KEPT_TEXT_CHARS = 20_000
 _GO_ON = "You were cut short, and what you had running has ended. Look how far it is, and go on with the task above."
@@ -67,7 +68,10 @@ class _DefectError(Exception):
 class Attempts:
     """Runs attempts in this process, any number at once. `folder` is the fleet's, `home` the user's own."""
 
-    def __init__(self, folder: str, plan: Plan, limits: Limits, home: str = "") -> None:
+    def __init__(
+        self, folder: str, plan: Plan, limits: Limits, home: str = "", fork_server: ForkServer | None = None
+    ) -> None:
+        self._fork_server = fork_server
         self._folder = folder
         self._plan = plan
         self._limits = limits
@@ -132,7 +136,7 @@ class Attempts:
             if machine is not None:
                 options = msgspec.structs.replace(options, processes=machine.container)
                 settings = read_settings(options)
-            commands = Commands(settings, world, self._plan.check_timeout_s, machine)
+            commands = Commands(settings, world, self._plan.check_timeout_s, machine, self._fork_server)
             if begun is None and not await self._is_set_up(task, commands, found):
                 return
             await self._agent(Start(options, settings), bounds, found, world)
@@ -214,6 +218,7 @@ class Attempts:
             environment=environment_of(world),
             also_readable=(world.borrowed,) if world.borrowed else (),
             also_writable=(world.home,),
+            fork_server=self._fork_server,
         )
 
 

@@ -12,6 +12,7 @@ from dogu.fleet.rows import Checked
 from dogu.fleet.world import World
 from dogu.settings import Settings
 from dogu.workspace.process.command import ShellCommand
+from dogu.workspace.process.launched import ForkServer
 from dogu.workspace.process.local import LocalProcesses
 from dogu.workspace.sandbox.ladder import Confined
 
@@ -21,7 +22,15 @@ _KEPT_OUTPUT_CHARS = 20_000
 class Commands:
     """Runs them in a world, each for at most `timeout_s`; with a `machine`, in its containers."""
 
-    def __init__(self, settings: Settings, world: World, timeout_s: float, machine: Machine | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        world: World,
+        timeout_s: float,
+        machine: Machine | None = None,
+        fork_server: ForkServer | None = None,
+    ) -> None:
+        self._fork_server = fork_server
         self._settings = settings
         self._world = world
         self._timeout_s = timeout_s
@@ -50,7 +59,7 @@ class Commands:
 
     async def _run(self, text: str, container: Container | None) -> Checked:
         world = self._world
-        async with LocalProcesses() as processes:
+        async with LocalProcesses(fork_server=self._fork_server) as processes:
             confined = await to_thread.run_sync(_confined, self._settings, world)
             command = ShellCommand(
                 text,

@@ -16,6 +16,7 @@ from dogu.fleet.wire import Begin, Done, FromWorker, Granted, Run, ToWorker, Use
 from dogu.language import speak
 from dogu.serve.private_streams import lines_of, private_input, private_output
 from dogu.workspace import fs
+from dogu.workspace.process.launched import ForkServer
 
 
 class _DriversLimits:
@@ -57,8 +58,9 @@ class _DriversLimits:
 class _Worker:
     """What is done with what the driver says."""
 
-    def __init__(self, sent: int, group: TaskGroup) -> None:
+    def __init__(self, sent: int, group: TaskGroup, fork_server: ForkServer) -> None:
         self._sent = sent
+        self._fork_server = fork_server
         self._group = group
         self._limits = _DriversLimits(self._say)
         self._attempts: Attempts | None = None
@@ -69,7 +71,7 @@ class _Worker:
                 speak(language)
                 lock = fs.open(os.path.join(folder, WORKERS_LOCK), os.O_RDWR | os.O_CREAT | fs.O_CLOEXEC, 0o600)
                 fs.flock(lock, fs.LOCK_SH)  # until this process ends: who drives next waits for that
-                self._attempts = Attempts(folder, plan, self._limits, home)
+                self._attempts = Attempts(folder, plan, self._limits, home, self._fork_server)
             case Run(work=work):
                 self._group.start_soon(self._attempt, work)
             case Granted():
@@ -89,11 +91,12 @@ class _Worker:
 
 async def _work(received: int, sent: int) -> None:
     decoder: msgspec.json.Decoder[ToWorker] = msgspec.json.Decoder(ToWorker)
-    async with anyio.create_task_group() as group:
-        worker = _Worker(sent, group)
-        async for line in lines_of(received):
-            worker.hear(decoder.decode(line or b""))
-        group.cancel_scope.cancel()
+    with ForkServer() as fork_server:
+        async with anyio.create_task_group() as group:
+            worker = _Worker(sent, group, fork_server)
+            async for line in lines_of(received):
+                worker.hear(decoder.decode(line or b""))
+            group.cancel_scope.cancel()
 
 
 def main() -> None:

@@ -37,11 +37,7 @@ def main(is_scoped: bool, has_own_network: bool, mounts: bool = False) -> None:
     `is_scoped` for commands in a sandbox: they, and the launcher, can't send signals to processes outside; a guardian
     that they can't reach stays behind and ends them all should the launcher be killed.
     """
-    os.setsid()
-    os.closerange(SOCKET_NUMBER + 1, max(os.sysconf("SC_OPEN_MAX"), 65_536))
-    os.set_inheritable(SOCKET_NUMBER, False)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-        signal.signal(number, signal.SIG_IGN)
+    leave_the_program()
     _adopt_orphans(b"dogu-launcher")
     if has_own_network:
         from dogu.workspace.launcher import network
@@ -62,6 +58,15 @@ def main(is_scoped: bool, has_own_network: bool, mounts: bool = False) -> None:
     Launcher(Packets(socket.socket(fileno=SOCKET_NUMBER)), makes_views=makes_views).serve()
 
 
+def leave_the_program() -> None:
+    """Keep the socket alone of what is open, and end by nothing else than its end."""
+    os.setsid()
+    os.closerange(SOCKET_NUMBER + 1, max(os.sysconf("SC_OPEN_MAX"), 65_536))
+    os.set_inheritable(SOCKET_NUMBER, False)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_IGN)
+
+
 def _adopt_orphans(name: bytes) -> None:
     """Have what is started below, and loses its parent, become our own; and be called so by `ps`. Linux has that."""
     if IS_LINUX:
@@ -70,7 +75,7 @@ def _adopt_orphans(name: bytes) -> None:
         libc.prctl(_PR_SET_NAME, name, 0, 0, 0)
 
 
-def _load_for_the_next() -> None:
+def load_for_the_next() -> None:
     """Load what a supervisor and its child may need before the next ones are forked; the first command waits for none.
 
     In each of them, it would cost every command some milliseconds.
@@ -149,7 +154,7 @@ class Launcher:
         pid = os.fork()
         if pid:
             self._supervisors[pid] = mark, time.time()
-            _load_for_the_next()
+            load_for_the_next()
             return
         try:
             self._become_supervisor(descriptors, mark)

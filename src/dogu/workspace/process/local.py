@@ -21,6 +21,7 @@ from dogu.language import told
 from dogu.workspace.process.command import KEPT_BYTES, ProcessResult, Report, ShellCommand, Until
 from dogu.workspace.process.endings import ending_of, error_of, start_failure
 from dogu.workspace.process.jobs import Job, SettledJob, stored_job
+from dogu.workspace.process.launched import ForkServer
 from dogu.workspace.process.order import check_command, order_of
 from dogu.workspace.process.output import LiveText, readable
 from dogu.workspace.process.starting import launcher
@@ -45,11 +46,18 @@ class LocalProcesses:
     """Runs commands on this machine; closing it ends every background job that wasn't kept.
 
     `output_folder` takes the records of outputs too long for memory (ring of 16 MB a stream); without one they are gone
-    after the result is made. In `jobs_folder` background jobs are found by other programs, and can be kept. Use as a
-    context manager, or call `close`.
+    after the result is made. In `jobs_folder` background jobs are found by other programs, and can be kept. A
+    `fork_server` starts launchers quicker, if given. Use as a context manager, or call `close`.
     """
 
-    def __init__(self, *, output_folder: str | None = None, jobs_folder: str | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        output_folder: str | None = None,
+        jobs_folder: str | None = None,
+        fork_server: ForkServer | None = None,
+    ) -> None:
+        self._fork_server = fork_server
         self._output_folder = output_folder
         self._stored = StoredJobs(jobs_folder) if jobs_folder is not None else None
         self._settled: dict[int, SettledJob] = {}
@@ -97,7 +105,7 @@ class LocalProcesses:
         """The launcher for commands confined so; those with the same hosts share a network, and reach one another."""
         is_scoped, mounts = bool(confinement.get("is_scoped")), bool(confinement.get("mounts"))
         hosts = confinement.get("hosts")
-        made = launcher(is_scoped=is_scoped, mounts=mounts, hosts=hosts)
+        made = launcher(is_scoped=is_scoped, mounts=mounts, hosts=hosts, fork_server=self._fork_server)
         return self._launches.setdefault((is_scoped, mounts, hosts), made)
 
     def _result(

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 
+from dogu.workspace.process.launched import ForkServer
 from dogu.workspace.process.talked_to import Start, TalkedTo
 from dogu.workspace.process.wire import Launch
 
@@ -20,9 +21,15 @@ else:
     _Launch = Launch
 
 
-def launcher(*, is_scoped: bool = False, mounts: bool = False, hosts: tuple[str, ...] | None = None) -> Launch:
+def launcher(
+    *,
+    is_scoped: bool = False,
+    mounts: bool = False,
+    hosts: tuple[str, ...] | None = None,
+    fork_server: ForkServer | None = None,
+) -> Launch:
     """Return this system's launcher, which isn't started yet; see `Launch`."""
-    return _Launch(is_scoped=is_scoped, mounts=mounts, hosts=hosts)
+    return _Launch(is_scoped=is_scoped, mounts=mounts, hosts=hosts, fork_server=fork_server)
 
 
 @asynccontextmanager

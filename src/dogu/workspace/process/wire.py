@@ -21,10 +21,11 @@ from anyio import to_thread
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace import fs
 from dogu.workspace.launcher import packets, ring, tree
-from dogu.workspace.launcher.descriptors import KEYS, SOCKET_NUMBER
+from dogu.workspace.launcher.descriptors import KEYS
 from dogu.workspace.launcher.job_folder import STREAMS
 from dogu.workspace.launcher.packets import Packets
 from dogu.workspace.os_errors import explain, limit_words
+from dogu.workspace.process.launched import ForkServer, Launched, Spawned
 from dogu.workspace.staged import Written
 from dogu.workspace.system import IS_LINUX, IS_WINDOWS, few_files_may_be_open
 
@@ -42,7 +43,6 @@ _LOOK_S = 1.0
 _ASKED_AFTER_S = 2.0  # of silence: a supervisor that is well answers at once
 _UNANSWERED_S, _UNANSWERED_WHEN_DUE_S = 60.0, 8.0
 _GIVING_UP_TAKES_S = 3.0
-_PROGRAM = "import sys; sys.path.append({!r}); from dogu.workspace.launcher.main import main; main({!r}, {!r}, {!r})"
 
 
 class SupervisorGoneError(Exception):
@@ -237,17 +237,25 @@ class Launch:
 
     `is_scoped` for commands in a sandbox: they can signal one another, and nothing outside; `mounts` where that sandbox
     makes mounts of its own, which the kernel denies to whoever gave up a right on files. With `hosts`, they have a
-    network of their own, out of which only a proxy to these hosts leads.
+    network of their own, out of which only a proxy to these hosts leads. A `fork_server` makes the process, if given.
     """
 
-    def __init__(self, *, is_scoped: bool, mounts: bool = False, hosts: tuple[str, ...] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        is_scoped: bool,
+        mounts: bool = False,
+        hosts: tuple[str, ...] | None = None,
+        fork_server: ForkServer | None = None,
+    ) -> None:
+        self._fork_server = fork_server
         self._is_scoped = is_scoped
         self._mounts = mounts
         self._hosts = hosts
         self._proxy: HostProxy | None = None
         self._lock = threading.Lock()
         self._socket: Packets | None = None
-        self._pid = 0
+        self._process: Launched | None = None
 
     def start(self) -> None:
         """Start it if it isn't there. Raises `ToolError` (START_FAILED) where it can't be."""
@@ -326,12 +334,12 @@ class Launch:
 
             ended, self._socket = self._socket, None
             self._close_proxy()
-            tree.send(self._pid, signal.SIGCONT)
+            self._signal(signal.SIGCONT)
             ended.socket.shutdown(socket.SHUT_WR)
             ended.socket.settimeout(_CLOSE_TAKES_S if wait else 0.001)
             try:
                 ended.socket.recv(1)
-                _reap(self._pid)
+                self._reap()
             except OSError:  # a kept job's supervisor lives on, and the launcher with it
                 pass
             ended.close()
@@ -340,18 +348,27 @@ class Launch:
         """Continue the launcher, should something have stopped it; it does so for its supervisors."""
         with self._lock:
             if self._socket is not None:
-                tree.send(self._pid, signal.SIGCONT)
+                self._signal(signal.SIGCONT)
+
+    def _signal(self, number: int) -> None:
+        if self._process is not None:
+            self._process.send(number)
+
+    def _reap(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.wait(_CLOSE_TAKES_S)
 
     def give_up(self, supervisor: int) -> None:
         """End a supervisor that gives no answer, with all below it; 3 s at most. 0: there is none, the launcher."""
         with self._lock:
-            launcher = self._pid if self._socket is not None else 0
+            process = self._process if self._socket is not None else None
         if not supervisor:
-            if launcher:
-                os.kill(launcher, signal.SIGKILL)
+            if process is not None:
+                process.send(signal.SIGKILL)
             return
         until = time.monotonic() + _GIVING_UP_TAKES_S
-        if not IS_LINUX or supervisor in tree.descendants(launcher):
+        if not IS_LINUX or supervisor in tree.descendants(process.pid if process else 0):
             while tree.survivors(supervisor) and time.monotonic() < until:
                 tree.kill_below(supervisor)
                 time.sleep(0.01)
@@ -395,24 +412,18 @@ class Launch:
                 lost.close()
                 self._socket = None
                 self._close_proxy()
-                tree.send(self._pid, signal.SIGKILL)  # it is gone, or hears nothing
-                _reap(self._pid)
+                self._signal(signal.SIGKILL)  # it is gone, or hears nothing
+                self._reap()
 
     def _spawn(self) -> Packets:
         if not sys.executable:
             raise ToolError(ErrorKind.START_FAILED, "Commands can't be run here: that needs Python's program.")
-        source = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+        arguments = (self._is_scoped, self._hosts is not None, self._mounts)
         near, far = packets.pair()
         with far:
-            nothing = [(os.POSIX_SPAWN_OPEN, number, "/dev/null", os.O_RDWR, 0) for number in range(3)]
-            program = _PROGRAM.format(source, self._is_scoped, self._hosts is not None, self._mounts)
             try:
-                self._pid = os.posix_spawn(
-                    sys.executable,
-                    [sys.executable, "-I", "-S", "-c", program],
-                    {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "DOGU_PLATFORM") if name in os.environ},
-                    file_actions=[(os.POSIX_SPAWN_DUP2, far.fileno(), SOCKET_NUMBER), *nothing],
-                )
+                server = self._fork_server
+                self._process = server.launch(arguments, far) if server else Spawned("main", arguments, far)
             except OSError:
                 near.close()
                 raise
@@ -432,7 +443,7 @@ class Launch:
             descriptors = []
         if not descriptors:
             launcher.close()
-            os.waitpid(self._pid, 0)
+            self._reap()
             raise ToolError(
                 ErrorKind.START_FAILED,
                 "The command could not start: no network of its own can be made, which the list of hosts needs.",
@@ -459,13 +470,6 @@ def _is_over(line: socket.socket) -> bool:
         return False
     except OSError:
         return True
-
-
-def _reap(pid: int) -> None:
-    """Collect a launcher that is about to end; what the kernel doesn't let end is waited for no longer than 10 s."""
-    until = time.monotonic() + _CLOSE_TAKES_S
-    while os.waitpid(pid, os.WNOHANG) == (0, 0) and time.monotonic() < until:
-        time.sleep(0.001)
 
 
 def _open_directory(directory: str | int, opened: list[int]) -> int:

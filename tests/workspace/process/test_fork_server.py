@@ -1,0 +1,77 @@
+"""Launchers that are forked by a server of launchers: as apart from one another as those that are started alone."""
+
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import anyio
+import psutil
+import pytest
+
+from dogu.workspace.launcher import landlock
+from dogu.workspace.process.command import ProcessResult, ShellCommand
+from dogu.workspace.process.launched import ForkServer
+from dogu.workspace.process.local import LocalProcesses
+from dogu.workspace.system import IS_LINUX
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(not sys.platform.startswith("linux") or not IS_LINUX, reason="only Linux forks launchers"),
+]
+PATH = os.environ.get("PATH", "/usr/bin:/bin")
+SCOPED: dict[str, object] = {"is_scoped": True}
+
+
+@pytest.fixture
+def server() -> Iterator[ForkServer]:
+    with ForkServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def processes(server: ForkServer) -> AsyncIterator[LocalProcesses]:
+    async with LocalProcesses(fork_server=server) as processes:
+        yield processes
+
+
+async def run(processes: LocalProcesses, text: str, folder: Path, confinement: dict[str, object]) -> ProcessResult:
+    return await processes.run(ShellCommand(text, str(folder), {"PATH": PATH}, confinement=confinement))
+
+
+def children() -> list[psutil.Process]:
+    return psutil.Process().children()
+
+
+async def test_launchers_come_from_one_server_and_end_apart(server: ForkServer, tmp_path: Path) -> None:
+    before = {child.pid for child in children()}
+    for number in range(3):
+        async with LocalProcesses(fork_server=server) as processes:
+            assert (await run(processes, f"exit {number}", tmp_path, SCOPED)).exit_code == number
+    (ours,) = [child for child in children() if child.pid not in before]
+    assert [child for child in ours.children(recursive=True) if child.status() != psutil.STATUS_ZOMBIE] == []
+    server.close()
+    assert not ours.is_running()
+
+
+@pytest.mark.skipif(landlock.abi() < 6, reason="signals are scoped from Landlock's ABI 6 on")
+async def test_commands_of_one_launcher_cannot_signal_those_of_another(
+    server: ForkServer, processes: LocalProcesses, tmp_path: Path
+) -> None:
+    (background,) = (await run(processes, "sleep 60 & exit", tmp_path, SCOPED)).background_pids
+    kill = f"kill -9 {background}"
+    async with LocalProcesses(fork_server=server) as others:
+        assert "Operation not permitted" in (await run(others, kill, tmp_path, SCOPED)).stderr
+    assert (await run(processes, kill, tmp_path, SCOPED)).exit_code == 0
+
+
+async def test_a_lost_server_is_started_again(server: ForkServer, processes: LocalProcesses, tmp_path: Path) -> None:
+    before = {child.pid for child in children()}
+    assert (await run(processes, "true", tmp_path, {})).exit_code == 0
+    (ours,) = [child for child in children() if child.pid not in before]
+    ours.send_signal(signal.SIGKILL)
+    await anyio.to_thread.run_sync(ours.wait, 30)
+    async with LocalProcesses(fork_server=server) as others:
+        for each in (processes, others):  # the launcher that it had made lives on
+            assert (await run(each, "true", tmp_path, {})).exit_code == 0
