@@ -178,3 +178,36 @@ def test_a_paragraph_of_very_many_lines_is_drawn_in_parts_without_a_gap():
     blocks = cut("\n".join(lines), 50)
     assert "\n".join(block.text for block in blocks).split("\n") == lines
     assert [block.continues for block in blocks] == [False, True, True, True, True]
+
+
+WORDS = "some words of a line, and `more` of **them** " * 3
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["```python", *[f"x = [{'1, ' * 60}]"] * 300],
+        ["| a | b |", "|---|---|", *[f"| {WORDS} | {WORDS} |"] * 200],
+        [f"- {WORDS}"] * 300,
+        ["- top", *[f"  - {WORDS}"] * 300],
+        [WORDS] * 300,
+        [f"> {WORDS}"] * 300,
+    ],
+)
+def test_no_block_of_many_lines_is_so_long_that_drawing_it_would_keep_keys_waiting(lines: list[str]):
+    blocks = cut("\n".join(lines), 100)
+    assert max(len(block.text) for block in blocks) < 8_000
+    assert sum(block.text.count(lines[-1]) for block in blocks) == lines.count(lines[-1])
+
+
+def test_a_long_list_is_cut_between_its_own_items_where_it_has_some():
+    items = [f"{'  ' * (number % 3)}- item {number}" for number in range(600)]
+    blocks = cut("\n".join(items), 100)
+    assert len(blocks) > 1
+    assert all(block.text.startswith("- ") for block in blocks)
+
+
+def test_a_line_that_never_ends_is_shown_as_it_came():
+    printed, answer = stream("**word** " * 2_000, 3)
+    answer.end()
+    assert printed[0].replace("\n", "") == "**word** " * 2_000

@@ -265,17 +265,17 @@ class Calls:
         match display:
             case FileDiff():
                 columns = self._columns() - 2
-                lines = draw_diff(display.unified, style, display.path, columns)
+                lines = draw_diff(display.unified, style, display.path, columns, _DIFF_LINES)
                 number = self.results.keep(title, display)
                 notes = draw(replace(display, unified=""), style, columns)
                 counts = style.paint(f"+{_count(display, '+')} -{_count(display, '-')}", "dim")
                 shown = [counts] if was_shown else folded(lines, style, _DIFF_LINES)
                 return ([*notes.split("\n")] if notes and not was_shown else []) + shown, number
             case PatchDiff(files=files):
-                lines = draw(display, style, self._columns() - 2, whole=True).split("\n")
+                lines = draw(display, style, self._columns() - 2, most=_DIFF_LINES).split("\n")
                 counts = [f"{file.path} +{_count(file, '+')} -{_count(file, '-')}" for file in files]
-                shown = [style.paint(make_visible(line, keep=""), "dim") for line in counts] if was_shown else lines
-                return folded(shown, style, _DIFF_LINES), self.results.keep(title, display)
+                shown = [style.paint(make_visible(line, keep=""), "dim") for line in counts]
+                return folded(shown, style, _DIFF_LINES) if was_shown else lines, self.results.keep(title, display)
             case TerminalOutput():
                 count, lines, is_cut = _last_lines(display.output)
                 notes = draw(replace(display, output=""), style, self._columns() - 2)

@@ -126,7 +126,7 @@ def hung(painted: str, cells: int, gutter: str) -> list[str]:
             look = "" if piece == "\x1b[0m" else piece
             rows[-1] += piece
             continue
-        wide = 8 - used % 8 if piece == "\t" else width_of(piece)
+        wide = 8 - used % 8 if piece == "\t" else 1 if piece.isascii() else width_of(piece)
         if used + wide > cells:
             rows[-1] += "\x1b[0m" if look else ""
             rows.append(gutter + look)

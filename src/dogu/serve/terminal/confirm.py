@@ -24,6 +24,7 @@ from dogu.serve.terminal.cells import fit_middle, hanging, indented, rows_of, wr
 from dogu.serve.terminal.choices import Choice, Menu, OpenMenu
 from dogu.serve.terminal.draw import draw
 from dogu.serve.terminal.screen import Screen
+from dogu.serve.terminal.style import Style
 from dogu.workspace.visible import hidden_characters, make_visible, visible_line
 
 _LEFT_OUT = "-"
@@ -136,6 +137,7 @@ def _value_of(text: str, schema: Mapping[str, Any]) -> Any:
 _LONGEST_WORDS_CHARS = 300
 _MOST_LINES = 40  # on a screen that only prints
 _FEWEST_LINES = 4
+_PLAIN = Style(has_color=False)
 _BELOW = 6  # rows below a question: the input box, the status, what keys do
 
 
@@ -381,8 +383,8 @@ def _warnings(question: Question) -> list[str]:
 
 
 def _is_folded(display: Display, screen: Screen, most: int) -> bool:
-    shown = draw(display, screen.style, screen.columns, most=most)
-    return shown != draw(display, screen.style, screen.columns, whole=True)
+    shown, whole = (draw(display, _PLAIN, screen.columns, whole=whole, most=most) for whole in (False, True))
+    return shown != whole
 
 
 def _suffix(question: Question) -> str:

@@ -26,7 +26,7 @@ from dogu.workspace.visible import make_visible, visible_line
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
-_MOST_CHARS = 200_000
+_MOST_CHARS = 60_000  # reading more as code would keep keys waiting
 _COLORS = {
     "Comment": "dim",
     "Keyword": "magenta",
@@ -45,8 +45,15 @@ Span = tuple[str, str]
 """A stretch of a line, and the name of its color (empty for none)."""
 
 
-def code_lines(text: str, path: str, style: Style) -> list[list[Span]]:
-    """Return the lines of a source as spans; `path` says its language."""
+def code_lines(text: str, path: str, style: Style, most: int = 0) -> list[list[Span]]:
+    """Return the lines of a source as spans; `path` says its language.
+
+    With `most`, only so many lines at either end are read as code: the others won't be shown.
+    """
+    lines = text.split("\n")
+    if most and len(lines) > 2 * most:
+        head, tail = (code_lines("\n".join(end), path, style) for end in (lines[:most], lines[-most:]))
+        return [*head, *([(line, "")] for line in lines[most:-most]), *tail]
     lexer = lexer_of(os.path.basename(path)) if style.has_color and len(text) <= _MOST_CHARS else None
     return _lines_of(text, lexer)
 
@@ -118,15 +125,17 @@ class _Line(msgspec.Struct):
     marked: list[tuple[int, int]] = msgspec.field(default_factory=list[tuple[int, int]])
 
 
-def draw_diff(unified: str, style: Style, path: str = "", columns: int = 0) -> list[str]:
+def draw_diff(unified: str, style: Style, path: str = "", columns: int = 0, most: int = 0) -> list[str]:
     """Return the lines of a unified diff with their numbers, painted; with its blanks seen.
 
     With `columns`, a longer line goes on in rows that begin with `↳`: none of them can pass for a line of its own.
+    With `most`, only so many lines at either end are read as code: the others won't be shown.
     """
     lines = _numbered([_Line(line[0], make_visible(line[1:])) for line in _hunks(unified) if line])
-    if style.has_color and len(lines) <= _MOST_LINES:
-        _color(lines, path, style)
-        _mark_words(lines)
+    shown = [*lines[:most], *lines[-most:]] if most and len(lines) > 2 * most else lines
+    if style.has_color and len(shown) <= _MOST_LINES:
+        _color(shown, path, style)
+        _mark_words(shown)
     wide = len(str(max((line.number for line in lines), default=0)))
     painted = [_beside_number(line, wide, style) for at, line in enumerate(lines) if at or line.sign != "@"]
     if not columns:
@@ -269,12 +278,15 @@ def draw(display: Display, style: Style, columns: int = 0, *, whole: bool = Fals
         case str():
             lines = make_visible(said(display)).rstrip("\n").split("\n")
         case FileDiff():
-            lines = _diff(display, style, columns)
+            lines = _diff(display, style, columns, 0 if whole else most)
         case PatchDiff(files=files):
             lines = [
                 line
                 for file in files
-                for line in (style.paint(make_visible(file.path, keep=""), "bold"), *_diff(file, style, columns))
+                for line in (
+                    style.paint(make_visible(file.path, keep=""), "bold"),
+                    *_diff(file, style, columns, 0 if whole else most),
+                )
             ]
         case TerminalOutput():
             lines = make_visible(display.output).rstrip("\n").split("\n") if display.output.strip() else []
@@ -298,8 +310,8 @@ def folded(lines: list[str], style: Style, most: int = MOST_LINES) -> list[str]:
     return [*lines[:head], style.paint(left_out, "dim"), *lines[-tail:]]
 
 
-def _diff(diff: FileDiff, style: Style, columns: int) -> list[str]:
-    return _notes(diff.notes, style, columns) + draw_diff(diff.unified, style, diff.path, columns)
+def _diff(diff: FileDiff, style: Style, columns: int, most: int) -> list[str]:
+    return _notes(diff.notes, style, columns) + draw_diff(diff.unified, style, diff.path, columns, most)
 
 
 def _notes(notes: tuple[str, ...], style: Style, columns: int) -> list[str]:
@@ -325,7 +337,7 @@ def _draw_command(preview: CommandPreview, style: Style, columns: int, most: int
     command = make_visible(preview.command)
     lines = [
         "".join(style.paint(text, kind or "bold") for text, kind in spans)
-        for spans in code_lines(command, "command.sh", style)
+        for spans in code_lines(command, "command.sh", style, most or 0)
     ]
     if most is not None:
         lines = folded(lines, style, most)

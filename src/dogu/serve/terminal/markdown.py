@@ -103,18 +103,19 @@ class _PlainCode(CodeBlock):
         return code
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        code, language = str(self.text).rstrip("\n"), make_visible(self.lexer_name, keep="")
+        for row in self.rows(str(self.text), options.max_width):
+            yield Text.from_ansi(row, no_wrap=True, overflow="ignore", end="\n")
+
+    def rows(self, text: str, cells: int) -> Iterator[str]:
+        """Give the painted rows, none wider than `cells`."""
+        code, language = text.rstrip("\n"), make_visible(self.lexer_name, keep="")
         edge = self.look.paint(_EDGE, "dim")
         if language not in ("", "text") and not self.is_continued:
-            yield _ready(self.look.paint(f"{_EDGE}{language}", "dim"))
+            yield self.look.paint(f"{_EDGE}{language}", "dim")
         for spans in language_lines(code, language, self.look):
             painted = "".join(self.look.paint(text, kind) if kind else text for text, kind in spans).expandtabs(4)
-            for row in hung(painted, max(_NARROWEST, options.max_width - len(_EDGE)), " "):
-                yield _ready(edge + row)
-
-
-def _ready(painted: str) -> Text:
-    return Text.from_ansi(painted, no_wrap=True, overflow="ignore", end="\n")
+            for row in hung(painted, max(_NARROWEST, cells - len(_EDGE)), " "):
+                yield edge + row
 
 
 class _Table(TableElement):
@@ -266,7 +267,11 @@ def markdown_lines(text: str, cells: int, style: Style, *, continues: bool = Fal
     is_code = text.lstrip().startswith(("```", "~~~"))
     shown = make_visible(text if is_code else _TASK.sub(_box, text))
     block = _Markdown(shown, style, continues=continues)
-    lines = _trimmed([_line(segments, console, style) for segments in Segment.split_lines(console.render(block))])
+    if len(block.parsed) == 1 and block.parsed[0].type == "fence":  # rich would only take long
+        lines = [*_PlainCode.create(block, block.parsed[0]).rows(block.parsed[0].content, console.width)]
+    else:
+        lines = [_line(segments, console, style) for segments in Segment.split_lines(console.render(block))]
+    lines = _trimmed(lines)
     widest = max(map(width_of, lines), default=0)
     if widest > cells > _NARROWEST:  # where ambiguous characters are wide, rich doesn't know
         return markdown_lines(text, max(_NARROWEST, cells * cells // widest), style, continues=continues)

@@ -5,22 +5,22 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from itertools import pairwise
 
 import msgspec
 
-from dogu.serve.terminal.cells import width_of
+from dogu.serve.terminal.cells import breaks, width_of
 from dogu.serve.terminal.style import Style
 from dogu.workspace.visible import make_visible
 
 _FENCE = re.compile(r"( {0,3})(`{3,}|~{3,})(.*)")
 _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])(?:\s|$)")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
-_MOST_CODE_LINES = 40
-_MOST_LIST_LINES = 60
-_MOST_TABLE_LINES = 42  # with the two of its head
-_FEWEST_TABLE_LINES = 14
-_MOST_TABLE_CELLS = 100  # what a table takes to be drawn goes by its cells
-_MOST_TEXT_LINES = 120
+# What a block takes to be drawn goes by its characters, and a little by its lines and a table's cells. While more than
+# this is drawn, no key is shown in time.
+_MOST_WEIGHT = 3_000
+_LINE_WEIGHT, _CELL_WEIGHT = 20, 12
+_FEWEST_TABLE_LINES = 7  # with the two of its head
 _RULE = re.compile(r" {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 
 
@@ -38,6 +38,7 @@ class Blocks:
         self._lines: list[str] = []  # of the block under way, whole ones
         self._partial: list[str] = []  # the last line, not ended yet
         self._fence = ""  # the opening line of the code block under way
+        self._weight = 0
         self._continues = False
         self._after_blank = False
 
@@ -77,11 +78,11 @@ class Blocks:
     def _code(self, line: str) -> list[Block]:
         marks = _FENCE.fullmatch(self._fence)
         closing = line.strip()
-        self._lines.append(line)
+        self._add(line)
         if marks and closing and set(closing) == {marks[2][0]} and len(closing) >= len(marks[2]):
             self._fence = ""
             return self._take()
-        if marks and len(self._lines) > _MOST_CODE_LINES:
+        if marks and self._weight > _MOST_WEIGHT:
             fence = self._fence
             self._lines.append(marks[1] + marks[2])
             finished = self._take()
@@ -101,22 +102,30 @@ class Blocks:
     def _text(self, line: str) -> list[Block]:
         finished: list[Block] = []
         if self._is_list():
-            starts_anew = _ITEM.match(line) and len(self._lines) >= _MOST_LIST_LINES
-            if (self._after_blank and not line[0].isspace() and not _ITEM.match(line)) or starts_anew:
+            is_item = _ITEM.match(line) is not None
+            if (self._after_blank and not line[0].isspace() and not is_item) or (is_item and self._may_cut_at(line)):
                 finished = self._take()
         self._after_blank = False
         if _HEADING.match(line):
             return [*finished, *self._take(), Block(line)]
         finished += self._cut()
-        self._lines.append(line)
+        self._add(line)
         return finished
+
+    def _add(self, line: str) -> None:
+        is_row = bool(self._lines) and not self._fence and "|" in self._lines[0]
+        self._weight += len(line) + _LINE_WEIGHT + (_CELL_WEIGHT * line.count("|") if is_row else 0)
+        self._lines.append(line)
+
+    def _may_cut_at(self, item: str) -> bool:
+        """Whether a list is long enough that this item begins another one: not one within another, if that can be."""
+        is_within = _indent(item) > _indent(self._lines[0])
+        return self._weight >= _MOST_WEIGHT * (1 + is_within)
 
     def _cut(self) -> list[Block]:
         """Take what is so long already that drawing it whole would keep keys waiting; a table's head is said again."""
         is_table = len(self._lines) > 1 and "|" in self._lines[0] and _RULE.fullmatch(self._lines[1]) is not None
-        fitting = _MOST_TABLE_CELLS // max(1, self._lines[0].count("|") - 1) if is_table else _MOST_TEXT_LINES
-        most = max(_FEWEST_TABLE_LINES, min(_MOST_TABLE_LINES, fitting)) if is_table else fitting
-        if len(self._lines) < most or self._is_list():
+        if self._weight < _MOST_WEIGHT or self._is_list() or (is_table and len(self._lines) < _FEWEST_TABLE_LINES):
             return []
         head = self._lines[:2] if is_table else []
         finished = self._take()
@@ -129,9 +138,13 @@ class Blocks:
     def _take(self) -> list[Block]:
         text = "\n".join(self._lines).rstrip("\n")
         block = Block(text, self._continues)
-        self._lines, self._continues, self._fence, self._after_blank = [], False, "", False
+        self._lines, self._weight, self._continues, self._fence, self._after_blank = [], 0, False, "", False
         is_rest = block.continues and (_is_empty_code(text) or _is_head(text))  # of which nothing has come
         return [block] if text.strip() and not is_rest else []
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
 
 
 def _is_head(text: str) -> bool:
@@ -142,7 +155,7 @@ def _is_empty_code(text: str) -> bool:
     return text.count("\n") <= 1 and all(_FENCE.fullmatch(line) for line in text.split("\n"))
 
 
-_MOST_DRAWN_CHARS = 6_000
+_MOST_DRAWN_CHARS = 8_000  # a block of more, which one endless line can be, is shown as it came
 _NARROW = 40  # columns that a terminal may suddenly have
 _DEARER_FACTOR = 8  # a block is drawn again only after so many times what drawing it took
 
@@ -239,6 +252,8 @@ class AnswerStream:
         return self._markdown(block, columns)
 
     def _markdown(self, block: Block, columns: int) -> list[str]:
+        if len(block.text) > _MOST_DRAWN_CHARS:
+            return [row for line in make_visible(block.text).split("\n") for row in _broken(line, columns)]
         from dogu.serve.terminal.markdown import markdown_lines
 
         return markdown_lines(block.text, columns, self._style, continues=block.continues)
@@ -258,6 +273,11 @@ class AnswerStream:
             self.follows_other = False
             self._emit("\n".join([*between, *lines]))
             self._has_printed = True
+
+
+def _broken(line: str, columns: int) -> list[str]:
+    offsets = [0, *breaks(line, columns), len(line)]
+    return [line[start:end] for start, end in pairwise(offsets)]
 
 
 def _that_fit(lines: list[str], rows: int) -> int:
