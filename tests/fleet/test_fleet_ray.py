@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import subprocess
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,14 @@ def answer(request: GeminiRequest) -> Turn:
     return Turn(calls=(call("run_shell_command", command=words),))
 
 
+def made_repo(place: Path) -> Path:
+    place.mkdir()
+    (place / "a.txt").write_text("one")
+    for words in ("init -q", "add .", "-c user.name=a -c user.email=a@b commit -qm first"):
+        subprocess.run(["git", *words.split()], cwd=place, check=True)
+    return place
+
+
 def test_a_cluster_that_does_not_answer_is_told_in_seconds(tmp_path: Path) -> None:
     out = str(tmp_path / "out")
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -42,7 +51,12 @@ def test_a_cluster_that_does_not_answer_is_told_in_seconds(tmp_path: Path) -> No
 def test_a_node_that_is_lost_costs_an_attempt_and_no_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home, out = tmp_path / "home", str(tmp_path / "out")
     home.mkdir()
-    tasks = [Task(f"t{number}", "greet", check="grep -q hello hello.txt") for number in range(16)]
+    repo, folder = made_repo(tmp_path / "repo"), tmp_path / "folder"
+    folder.mkdir()
+    (folder / "a.txt").write_text("one")
+    check = "grep -q hello hello.txt && grep -q one a.txt"
+    tasks = [Task(f"t{number}", "greet", repo=str(repo), check=check) for number in range(0, 16, 2)]
+    tasks += [Task(f"t{number}", "greet", folder=str(folder), check=check) for number in range(1, 16, 2)]
     with FakeGemini(answer) as fake:
         monkeypatch.setenv("GEMINI_API_KEY", "key")
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", fake.base_url)
@@ -56,6 +70,8 @@ def test_a_node_that_is_lost_costs_an_attempt_and_no_task(tmp_path: Path, monkey
                 if isinstance(event, Ended):
                     ended.append(event.row.id)
                     if len(ended) == 4:
+                        repo.rename(tmp_path / "gone")  # the rest is in the object store
+                        folder.rename(tmp_path / "gone too")
                         cluster.remove_node(second, allow_graceful=False)
                         cluster.add_node(num_cpus=1)
 

@@ -163,6 +163,11 @@ class SharedLimits:
             self._accounts[name] = _Account(Bucket(requests, self._now), Bucket(tokens, self._now))
         return self._accounts[name]
 
+    def note_spent(self, usd: float) -> None:
+        """Take note of what has been spent, where others count it; it never becomes less."""
+        self.spent_usd = max(self.spent_usd, usd)
+        self._keep(self.spent_usd)
+
     async def begin(self, account: str, tokens: int) -> str:
         """Wait for a turn; see `Limits`."""
         of = self._account(account)
@@ -183,8 +188,7 @@ class SharedLimits:
         """Take note of what a request came to; see `Limits`."""
         self._account(spent.account).heard(spent, self._now())
         if spent.is_over:
-            self.spent_usd += spent.cost_usd
-            self._keep(self.spent_usd)
+            self.note_spent(self.spent_usd + spent.cost_usd)
             if spent.tokens:
                 self._likely_usd = max(self._likely_usd or 0.0, spent.cost_usd)
         changed, self._changed = self._changed, anyio.Event()

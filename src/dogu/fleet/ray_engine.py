@@ -1,7 +1,8 @@
 """The engine on a Ray cluster: a task of Ray's for each of ours, one actor for what all share.
 
-Nodes need dogu and git, and no common file system: an attempt works in a temporary folder of its node, and its patch
-and record travel back with its row. A node that is lost costs what ran there an attempt, nothing more.
+Nodes need dogu and git, and no common file system: what a task begins with travels by Ray's object store, an attempt
+works in a temporary folder of its node, and its patch and record travel back with its row. A node that is lost costs
+what ran there an attempt, nothing more.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import uuid
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -21,16 +24,20 @@ import msgspec
 
 from dogu.contract import ErrorKind, ToolError
 from dogu.extras import install_command
+from dogu.fleet.aside import WorldError
 from dogu.fleet.attempt import Attempts, Work
 from dogu.fleet.engine import Engine, Tasks, deadline_s
 from dogu.fleet.limits import SharedLimits, Spent
+from dogu.fleet.parcels import pack, stamp_of, unpack
 from dogu.fleet.plan import Plan
 from dogu.fleet.rows import Row
+from dogu.fleet.tasks import Task
 from dogu.language import plain, speak, spoken, told
 
 _CPUS = 0.25  # a processor runs several: an agent waits for its model most of the time
 _ANSWERS_WITHIN_S = 20.0
 _LARGEST_FILE_BYTES = 256 * 1024 * 1024
+_KEPT_PARCELS = 32  # in the object store; what tasks that run begin with is kept besides
 
 
 class _Result(msgspec.Struct, frozen=True):
@@ -51,6 +58,8 @@ class RayEngine(Engine):
         self._plan = plan
         self._home = home or os.path.expanduser("~")
         self._address = address
+        self._packing: dict[str, anyio.Lock] = {}
+        self._parcels: dict[tuple[str, int], Any] = {}
         try:
             self._ray: Any = import_module("ray")
         except ImportError:
@@ -86,13 +95,15 @@ class RayEngine(Engine):
         ray, plan = self._ray, self._plan
         strategies: Any = import_module("ray.util.scheduling_strategies")
         here = strategies.NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-        actor = ray.remote(num_cpus=0, scheduling_strategy=here)(_LimitsActor)
+        name = f"dogu-fleet-limits-{uuid.uuid4().hex}"
+        actor = ray.remote(num_cpus=0, scheduling_strategy=here)(_LimitsActor).options(name=name)
         return actor.remote(plan.requests_per_minute, plan.tokens_per_minute, plan.max_cost, limits.spent_usd)
 
     async def _seat(self, remote: Any, shared: Any, tasks: Tasks, limits: SharedLimits) -> None:
         while (work := tasks.take()) is not None:
             plan = msgspec.json.encode(self._plan)
-            reference = remote.remote(msgspec.json.encode(work), plan, self._home, spoken(), shared)
+            parcel = await self._parcel(work.task)
+            reference = remote.remote(msgspec.json.encode(work), plan, self._home, spoken(), shared, parcel)
             is_done = False
             try:
                 with anyio.fail_after(deadline_s(self._plan, work)):
@@ -110,8 +121,24 @@ class RayEngine(Engine):
                 tasks.put_back(work)
                 return
             await anyio.to_thread.run_sync(_write, self._folder, work.task.id, result.files)
-            limits.spent_usd += result.row.cost_usd or 0.0
             tasks.finish(result.row)
+            with suppress(self._ray.exceptions.RayError):
+                limits.note_spent(await asyncio.wrap_future(shared.spent_usd.remote().future()))
+
+    async def _parcel(self, task: Task) -> Any:
+        """Have what a task begins with in the object store; None where it is nothing, or can't be had here."""
+        async with self._packing.setdefault(task.repo or task.folder, anyio.Lock()):
+            try:
+                place, stamp = await anyio.to_thread.run_sync(stamp_of, task, self._folder)
+                if place and (place, stamp) not in self._parcels:
+                    packed = await anyio.to_thread.run_sync(pack, place, self._folder)
+                    self._parcels[place, stamp] = self._ray.put(packed)
+            except (OSError, WorldError, self._ray.exceptions.RayError):  # where it is needed, it is the row's reason
+                return None
+            found = self._parcels.get((place, stamp))
+            while len(self._parcels) > _KEPT_PARCELS:
+                del self._parcels[next(iter(self._parcels))]
+            return found
 
 
 async def _check_health(address: str) -> None:
@@ -138,6 +165,10 @@ class _LimitsActor:
         """See `Limits`."""
         await self._limits.end(msgspec.json.decode(spent, type=Spent))
 
+    async def spent_usd(self) -> float:
+        """What all have spent, also those that were lost."""
+        return self._limits.spent_usd
+
 
 class _ClusterLimits:
     """The actor, as an attempt sees it."""
@@ -154,12 +185,15 @@ class _ClusterLimits:
         await asyncio.wrap_future(self._actor.end.remote(msgspec.json.encode(spent)).future())
 
 
-def _attempt(work: bytes, plan: bytes, home: str, language: str, actor: Any) -> bytes:
+def _attempt(work: bytes, plan: bytes, home: str, language: str, actor: Any, parcel: bytes | None) -> bytes:
     """Run one attempt in a process of Ray's."""
     speak(language)
     folder = os.path.realpath(tempfile.mkdtemp(prefix="dogu-fleet-"))
     try:
         chosen = msgspec.json.decode(work, type=Work)
+        if parcel is not None:
+            with suppress(OSError):  # then the task has no folder, which is its row's reason
+                chosen = msgspec.structs.replace(chosen, task=unpack(parcel, chosen.task, folder))
         attempts = Attempts(folder, msgspec.json.decode(plan, type=Plan), _ClusterLimits(actor), home)
         row = anyio.run(attempts.run, chosen)
         return msgspec.msgpack.encode(

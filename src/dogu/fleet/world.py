@@ -25,6 +25,7 @@ from dogu.workspace import fs
 from dogu.workspace.openat import OutsideRootsError, close, find_place, parts_of
 from dogu.workspace.system import IS_LINUX
 
+REPOS = "repos"  # where a fleet's folder has its clones
 _CLONE_TAKES_S = 1800.0
 _LARGEST_PATCH_BYTES = 256 * 1024 * 1024
 _ROOM_BYTES = 4 * 1024 * 1024
@@ -154,7 +155,7 @@ def make_world(task: Task, place: str, fleet: str) -> World:
         _remove(place)
         os.makedirs(os.path.join(place, "home"), mode=0o700)
         if task.repo:
-            borrowed = _store_of(task.repo, task.ref, os.path.join(fleet, "repos"))
+            borrowed = store_of(task.repo, task.ref, os.path.join(fleet, REPOS))
             commit = _clone(borrowed, root, task.ref)
         elif task.image and not task.folder:
             alias = copy_out(task.image, root)
@@ -195,8 +196,11 @@ def write_files(root: str, files: Mapping[str, str]) -> None:
             close(place.parent)
 
 
-def _store_of(repo: str, ref: str, stores: str) -> str:
-    """Clone a repository once a fleet, whoever needs it first; a ref that it hasn't is fetched."""
+def store_of(repo: str, ref: str, stores: str) -> str:
+    """Clone a repository once a fleet, whoever needs it first, and return where; a ref that it hasn't is fetched.
+
+    Raises OSError, `WorldError`.
+    """
     name = hashlib.sha256(repo.encode(errors="surrogateescape")).hexdigest()[:16]
     store = os.path.join(stores, f"{name}.git")
     os.makedirs(stores, exist_ok=True)
