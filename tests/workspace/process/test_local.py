@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import anyio
@@ -14,6 +15,7 @@ import pytest
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.process.command import ProcessResult, ShellCommand
+from dogu.workspace.process.launched import ForkServer
 from dogu.workspace.process.local import KEPT_BYTES, LocalProcesses
 from dogu.workspace.system import IS_LINUX
 from processes import is_alive, running_in
@@ -484,3 +486,23 @@ anyio.run(processes.run, ShellCommand(command, {str(run.folder)!r}, {{"PATH": {P
     )
     sleeper = int(result.stdout)
     await until(lambda: not is_alive(sleeper))
+
+
+@pytest.mark.parametrize("forked", [False, True])
+async def test_commands_run_in_a_program_that_has_more_files_open_than_select_can_count(
+    forked: bool, tmp_path: Path
+) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limits[1] < 2_000:
+        pytest.skip("the machine lets no program open so many")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2_000, limits[1]))
+    with ExitStack() as stack:
+        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
+        for _ in range(1_100):
+            stack.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+        server = stack.enter_context(ForkServer()) if forked else None
+        async with LocalProcesses(fork_server=server) as processes:
+            run = Runner(processes, tmp_path)
+            assert (await run("sleep 60 & echo hi")).stdout == "hi\n"
+            processes.settle(keep=False)
+            await run.cancelled_when("echo > begun; sleep 60", (tmp_path / "begun").exists)

@@ -27,6 +27,15 @@ def pair() -> tuple[socket.socket, socket.socket]:
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET if IS_LINUX else socket.SOCK_STREAM)
 
 
+def is_ready(end: socket.socket | int, timeout_s: float, *, to_write: bool = False) -> bool:
+    """Wait until there is something to read, or room to write; whether there is. Of any number, unlike `select`."""
+    if sys.platform == "win32":  # which has sockets alone here, and counts them
+        return any(map(bool, select.select(*([], [end]) if to_write else ([end], []), [], timeout_s)))
+    waiting = select.poll()
+    waiting.register(end, select.POLLOUT if to_write else select.POLLIN)
+    return bool(waiting.poll(timeout_s * 1000))
+
+
 class Packets:
     """One end of a line, never blocking unless it is said."""
 
@@ -114,7 +123,7 @@ class Packets:
                 pass
             if not is_begun or self._unsent:
                 left_s = until - time.monotonic()
-                if left_s <= 0 or not select.select([], [self.socket], [], left_s)[1]:
+                if left_s <= 0 or not is_ready(self.socket, left_s, to_write=True):
                     raise TimeoutError
 
     def close(self) -> None:

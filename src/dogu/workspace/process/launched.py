@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import marshal
 import os
-import select
 import signal
 import socket
 import sys
@@ -17,7 +16,7 @@ from typing import Protocol
 
 from dogu.workspace.launcher import packets, tree
 from dogu.workspace.launcher.descriptors import SOCKET_NUMBER
-from dogu.workspace.launcher.packets import Packets
+from dogu.workspace.launcher.packets import Packets, is_ready
 from dogu.workspace.system import IS_LINUX
 
 _ANSWER_TAKES_S = 10.0
@@ -77,7 +76,7 @@ class _Forked(Launched):
 
     def wait(self, timeout_s: float) -> None:
         """See `Launched`."""
-        select.select([self._descriptor], [], [], timeout_s)
+        is_ready(self._descriptor, timeout_s)
 
     def __del__(self) -> None:
         os.close(self._descriptor)
@@ -115,7 +114,7 @@ class ForkServer:
             with far:
                 self._process = Spawned("fork_server", (), far)
         self._orders.send_waiting(marshal.dumps(tuple(arguments)), _ANSWER_TAKES_S, (end.fileno(),))
-        if not select.select([self._orders], [], [], _ANSWER_TAKES_S)[0]:
+        if not is_ready(self._orders.socket, _ANSWER_TAKES_S):
             raise TimeoutError
         word, descriptors = self._orders.receive()
         if not word:

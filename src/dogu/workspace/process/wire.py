@@ -6,7 +6,6 @@ import errno
 import marshal
 import math
 import os
-import select
 import signal
 import socket
 import sys
@@ -23,7 +22,7 @@ from dogu.workspace import fs
 from dogu.workspace.launcher import packets, ring, tree
 from dogu.workspace.launcher.descriptors import KEYS
 from dogu.workspace.launcher.job_folder import STREAMS
-from dogu.workspace.launcher.packets import Packets
+from dogu.workspace.launcher.packets import Packets, is_ready
 from dogu.workspace.os_errors import explain, limit_words
 from dogu.workspace.process.launched import ForkServer, Launched, Spawned
 from dogu.workspace.staged import Written
@@ -129,7 +128,7 @@ class SupervisorLine:
         except BlockingIOError:
             if not timeout_s:
                 raise
-            select.select([self._control], [], [], timeout_s)
+            is_ready(self._control.socket, timeout_s)
             packet, _ = self._control.receive()
         if not packet:
             self.is_settled = True
