@@ -173,6 +173,10 @@ main(["mcp", "--root", {str(tmp_path)!r}])
 """
     loaded = loaded_by(end)
     assert "mcp.server.lowlevel.server" in loaded
+    assert {name for name in loaded if name.startswith("mcp.server.auth.")} <= {
+        "mcp.server.auth.middleware",
+        "mcp.server.auth.middleware.auth_context",
+    }
     assert {name for name in loaded if name.startswith(("starlette", "sse_starlette", "uvicorn", "httpx"))} == set()
     assert "starlette.applications" in loaded_by(
         f"{end}\nimport mcp.server.streamable_http_manager, starlette.applications"

@@ -29,6 +29,9 @@ _OF_FILES = (
     *(ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError, OSError, RuntimeError),
     *(SyntaxError, SystemExit, ToolError, TypeError, ValueError),
 )  # what running a file of the users may raise
+_FOR_ACCOUNTS = tuple(
+    f"mcp.server.auth.{name}" for name in ("middleware.bearer_auth", "provider", "routes", "settings")
+)  # of which the door has none
 _FOR_HTTP_ONLY = ("mcp.server.streamable_http", "mcp.server.streamable_http_manager", "sse_starlette", "starlette")
 
 
@@ -52,7 +55,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Options, space: Namespace) -> int:
     """Serve the tools over the Model Context Protocol; its client asks the user."""
     try:  # the SDK takes half a second, which is paid before the first message
-        without = () if space.http is not None else _FOR_HTTP_ONLY
+        without = _FOR_ACCOUNTS if space.http is not None else (*_FOR_ACCOUNTS, *_FOR_HTTP_ONLY)
         with lean_import("mcp", "mcp.client", "mcp.server", without=without):
             from dogu.serve.mcp.asking import ElicitationConfirm, elicit_client
             from dogu.serve.mcp.door import serve_mcp
