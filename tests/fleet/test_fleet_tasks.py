@@ -56,6 +56,9 @@ def test_places_are_beside_the_file_and_addresses_stay(tmp_path: Path) -> None:
     [
         ('{"id": "a"}', "line 2: Object missing required field `prompt`"),
         ('{"id": "a", "prompt": "x", "chek": "y"}', "line 2: Object contains unknown field `chek`"),
+        ('{"id": "a", "prompt": "x", "chek": null}', "line 2: Object contains unknown field `chek`"),
+        ('{"id": "a", "prompt": null}', "line 2: Object missing required field `prompt`"),
+        ('["a", "x"]', "line 2: Expected `object`, got `array`"),
         ('{"id": "a", "prompt": "x"', "line 2: Input data was truncated"),
         ('{"id": "../a", "prompt": "x"}', "an id is letters, digits"),
         ('{"id": "first", "prompt": "x"}', "the id first appears twice"),
@@ -81,6 +84,13 @@ def test_what_cant_be_run_is_told_with_its_place(tmp_path: Path, line: str, told
     with pytest.raises(ToolError) as caught:
         read(lines)
     assert told in caught.value.message
+
+
+def test_what_a_table_left_empty_says_nothing(tmp_path: Path) -> None:
+    lines, table = tmp_path / "tasks.jsonl", tmp_path / "TASKS.CSV"
+    lines.write_text('{"id": "a", "prompt": "x", "repo": null, "budget": null, "files": null, "check": "true"}\n')
+    table.write_text("\ufeffid,prompt,repo,budget,check\r\na,x,,,true\r\n", encoding="utf-8")
+    assert read(lines) == read(table) == [Task("a", "x", check="true")]
 
 
 def test_a_line_too_long_to_be_read_is_told_as_that(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import random
 import stat
 import subprocess
+import sys
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -55,6 +56,24 @@ def tree(folder: Path) -> dict[bytes, tuple[str, bytes]]:
                 kind = "program" if mode & 0o100 else "file"
                 found[os.path.relpath(path, os.fsencode(folder))] = (kind, Path(os.fsdecode(path)).read_bytes())
     return found
+
+
+def test_a_new_file_that_no_patch_can_hold_is_told_at_once(tmp_path: Path) -> None:
+    world = make_world(Task("t", "x"), str(tmp_path / "t"), str(tmp_path))
+    with Path(world.root, "big").open("wb") as big:
+        big.truncate((1 << 30) + 1)
+    with pytest.raises(WorldError, match="the patch is too large: 1,073,741,825 bytes"):
+        world.patch(str(tmp_path / "patch"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="how long paths may be is the system's")
+def test_what_lies_deeper_than_paths_reach_is_told_in_words(tmp_path: Path) -> None:
+    world = make_world(Task("t", "x"), str(tmp_path / "t"), str(tmp_path))
+    deep = "mkdir -p $(printf 'd%.0s' $(seq 200)); cd d*; "
+    words = f"for i in $(seq 20); do {deep} done; echo x > {'e' * 60}"  # from the root 4,081 bytes, in all too many
+    subprocess.run(["bash", "-c", words], cwd=world.root, check=True)
+    with pytest.raises(WorldError, match=r"^/.*: File name too long$"):
+        world.patch(str(tmp_path / "patch"))
 
 
 def world_of(repo: Path, place: Path, files: dict[str, str] | None = None) -> World:

@@ -21,6 +21,7 @@ from dogu.language import told
 
 RAW = "* -text -filter -working-tree-encoding -ident !diff\n"
 _GIT_TAKES_S = 600.0
+_LARGEST_FILE_BYTES = 1 << 30  # git has a changed file in memory, more than once
 _SAFE = tuple(
     word
     for setting in (
@@ -53,6 +54,11 @@ _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # which git knows with
 
 class WorldError(Exception):
     """There is no world for this task, or no patch of it; the message says why, for the user."""
+
+    @classmethod
+    def of(cls, error: OSError, path: str) -> WorldError:
+        """Say what the system says of the path that it names, else of `path`."""
+        return cls(f"{os.fsdecode(error.filename or path)}: {error.strerror or error}")
 
 
 def run_git(
@@ -148,7 +154,9 @@ class Aside:
             os.unlink(os.path.join(self._place, "index"))  # of what was there before
         rows = _rows(self._git("ls-tree", "-r", "-z", "--full-tree", base))
         links = {path: what for path, what in rows.items() if what.startswith(_LINK_MODE)}
-        wanted = {*rows, *self._found("", "--exclude-standard")} - links.keys()
+        found = set(self._found("", "--exclude-standard"))
+        self._check_sizes(found - rows.keys())
+        wanted = {*rows, *found} - links.keys()
         for path in links:
             wanted.update(self._found(os.fsdecode(path)) if self._is_folder(path) else ())
         kept = [path for path in links if self._is_folder(path) and not _any_below(path, wanted)]
@@ -165,6 +173,14 @@ class Aside:
             return Changes(0, 0, 0)
         counts = self._diff(base, "--shortstat").decode()
         return Changes(*(_count(counts, what) for what in ("file", "insertion", "deletion")))
+
+    def _check_sizes(self, new: Iterable[bytes]) -> None:
+        """Raise `WorldError` for a file that is larger than git can hold in a patch, before it reads all of it."""
+        for path in new:
+            with suppress(FileNotFoundError, NotADirectoryError):
+                size = os.lstat(os.path.join(os.fsencode(self._root), path)).st_size
+                if size > _LARGEST_FILE_BYTES:
+                    raise WorldError(told("the patch is too large: {size:,} bytes", size=size))
 
     def _git(self, *words: str, given: bytes = b"") -> bytes:
         own = (f"--git-dir={self._place}", f"--work-tree={self._root}")

@@ -189,7 +189,7 @@ class Attempts:
         try:
             await to_thread.run_sync(write_files, world.root, task.check_files)
         except OSError as error:
-            raise WorldError(f"{error.filename}: {error.strerror or error}") from error
+            raise WorldError.of(error, world.root) from error
         outcome = await commands.check(task.check)
         row = msgspec.structs.replace(found.row, check=outcome, passed=outcome.exit_code == 0)
         if outcome.error and row.reason is Reason.DONE:

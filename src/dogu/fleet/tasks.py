@@ -63,7 +63,7 @@ def read_tasks(path: str) -> Iterator[Task]:
     """
     if os.path.isdir(path):
         return _from_folder(path)
-    if path.endswith(".csv"):
+    if path.lower().endswith(".csv"):
         return _from_csv(path)
     return _from_lines(path)
 
@@ -150,7 +150,17 @@ def _from_lines(path: str) -> Iterator[Task]:
                 raise _refused(told("{path}, line {line}: {problem}", path=path, line=number, problem=problem))
             text = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
             if text.strip():
-                yield _task(path, number, lambda text=text: msgspec.json.decode(text, type=Task))
+                yield _task(path, number, lambda text=text: _of_line(text))
+
+
+def _of_line(text: bytes) -> Task:
+    """Take a line. A null says nothing: what makes lines of a table writes one for each empty cell."""
+    try:
+        return msgspec.json.decode(text, type=Task)
+    except msgspec.ValidationError:
+        values = msgspec.json.decode(text, type=dict[str, Any])
+    said = {name: value for name, value in values.items() if value is not None or name not in Task.__struct_fields__}
+    return msgspec.convert(said, Task)
 
 
 def _from_csv(path: str) -> Iterator[Task]:

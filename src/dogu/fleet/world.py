@@ -64,7 +64,7 @@ class World(msgspec.Struct, frozen=True):
                 raise WorldError(told("the patch is too large: {size:,} bytes", size=size))
             _sync(file)
         except OSError as error:
-            raise WorldError(f"{error.filename or file}: {error.strerror or error}") from error
+            raise WorldError.of(error, file) from error
         return Patch(file, changes.files, changes.added, changes.removed)
 
     def has_room(self) -> bool:
@@ -165,7 +165,7 @@ def make_world(task: Task, place: str, fleet: str) -> World:
         base = Aside.make(_aside(place), root, borrowed).first_tree(commit, task.files)
         return World(place, base, borrowed, alias)
     except OSError as error:
-        raise WorldError(f"{error.filename or root}: {error.strerror or error}") from error
+        raise WorldError.of(error, root) from error
 
 
 def _aside(place: str) -> str:
