@@ -89,7 +89,7 @@ def test_what_cant_be_run_is_told_with_its_place(tmp_path: Path, line: str, told
 def test_what_a_table_left_empty_says_nothing(tmp_path: Path) -> None:
     lines, table = tmp_path / "tasks.jsonl", tmp_path / "TASKS.CSV"
     lines.write_text('{"id": "a", "prompt": "x", "repo": null, "budget": null, "files": null, "check": "true"}\n')
-    table.write_text("\ufeffid,prompt,repo,budget,check\r\na,x,,,true\r\n", encoding="utf-8")
+    table.write_text("\ufeffid,prompt,repo,budget,check,model\r\na,x, ,,true,\t\r\n", encoding="utf-8")
     assert read(lines) == read(table) == [Task("a", "x", check="true")]
 
 

@@ -208,7 +208,7 @@ def _causes(rows: Iterable[Row]) -> str:
         f"<tr><td>{count}</td><td>{escape(reason)}</td><td>{escape(why)}</td></tr>"
         for (reason, why), count in causes.most_common(_MOST_CAUSES)
     )
-    return f"<section><h2>{escape(say('Failures by cause'))}</h2><table>{lines}</table></section>"
+    return f"<section><h2>{escape(say('Failures by cause'))}</h2><table class=causes>{lines}</table></section>"
 
 
 def _cause(row: Row) -> tuple[str, str]:

@@ -13,12 +13,16 @@ h1 { font-size: 1.4rem; margin: 0; } h2 { font-size: 1.1rem; margin: 1.5rem 0 .5
 header p { margin: .2rem 0; } .dim { color: var(--dim); }
 .plots { display: flex; flex-wrap: wrap; gap: 1rem; } figure { margin: 1rem 0; flex: 1 1 20rem; }
 svg { width: 100%; height: auto; } figure rect { fill: var(--bar); }
-.groups svg { width: 12.5rem; height: 1rem; } .groups td:nth-child(2) { width: 13rem; }
+.groups svg { height: 1rem; } .groups td:nth-child(2) { width: 35%; max-width: 13rem; }
 .all { fill: var(--rest); } .good { fill: var(--good); } .range { stroke: var(--text); stroke-width: 2; }
 .table { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top; }
-td { overflow-wrap: anywhere; } td.number, th.number { text-align: right; white-space: nowrap; }
+td, tbody th { overflow-wrap: anywhere; }
+.causes td:not(:last-child), .groups td:last-child, td.passed, td.failed, td.unchecked { overflow-wrap: normal; }
+td div { overflow-wrap: anywhere; }
+#body td:nth-child(-n+2) { min-width: 9rem; } #body a { white-space: nowrap; }
+ td.number, th.number { text-align: right; white-space: nowrap; }
 th button { font: inherit; font-weight: 600; background: none; border: 0; padding: 0; color: inherit; cursor: pointer; }
 .controls { display: flex; gap: .5rem; align-items: center; flex-wrap: wrap; margin: .5rem 0; }
 input, select, .controls button { font: inherit; color: inherit; background: var(--box);

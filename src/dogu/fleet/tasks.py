@@ -21,6 +21,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _IMAGE = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511})?")
 _LONGEST_LINE_BYTES = 64 * 1024 * 1024
 _PROMPT_FILES = (".md", ".txt", ".prompt")
+_MAY_BE_BLANK = ("repo", "folder", "ref", "setup", "check", "model", "image")
 _FILE_MAPS = ("files", "check_files", "budget")
 
 
@@ -69,9 +70,14 @@ def read_tasks(path: str) -> Iterator[Task]:
 
 
 def checked(tasks: Iterable[Task], base: str = "") -> Iterator[Task]:
-    """Give the tasks back with absolute places; refuse those that can't be run, and an id that comes twice."""
+    """Give the tasks back with absolute places; refuse those that can't be run, and an id that comes twice.
+
+    A field of blanks says nothing.
+    """
     seen: set[str] = set()
-    for number, task in enumerate(tasks, 1):
+    for number, given in enumerate(tasks, 1):
+        blank = [name for name in _MAY_BE_BLANK if (text := getattr(given, name)) and text.isspace()]
+        task = msgspec.structs.replace(given, **dict.fromkeys(blank, "")) if blank else given
         problem = _problem(task)
         if task.id.lower() in seen:  # which is one folder to some systems
             problem = told("the id {id} appears twice", id=task.id)
