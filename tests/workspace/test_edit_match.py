@@ -7,7 +7,17 @@ from textwrap import dedent, indent
 
 import pytest
 
-from dogu.workspace.edit_match import Edit, Edits, Refusal, Wanted, Why, match_edit, match_edits, written_lines
+from dogu.workspace.edit_match import (
+    Edit,
+    Edits,
+    Refusal,
+    Wanted,
+    Why,
+    match_edit,
+    match_edits,
+    spliced,
+    written_lines,
+)
 
 CODE = dedent(
     '''\
@@ -48,8 +58,8 @@ def after(text: str, old: str, new: str, expected: int | None = 1) -> str:
     return edit(text, old, new, expected)[0]
 
 
-def refusal(text: str, old: str, new: str, expected: int | None = 1) -> Refusal:
-    found = match_edit(text, old, new, expected)
+def refusal(text: str, old: str, new: str, expected: int | None = 1, path: str = "") -> Refusal:
+    found = match_edit(text, old, new, expected, path=path)
     assert isinstance(found, Refusal), found
     return found
 
@@ -1071,6 +1081,68 @@ def test_new_lines_with_quotes_that_the_file_has_in_both_styles_are_refused() ->
     old = "first('a', '')\nsecond('b')\n"
     assert "quotes" in refusal(text, old, f"{old}third('c')\n").reason
     assert after(text, old, f"{old}third(c)\n") == f"{text}third(c)\n"
+    text = "a('x')\nb('y')\nfirst(\"a\")\nlast()\n"
+    assert "quotes" in refusal(text, "first('a')\nlast()\n", "first('a')\nmore('b')\nlast()\n").reason
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "tags: ['-tags \"sonic avx\"']",
+        "say 'no `$HOME` here', \"it\"",
+        "' a comment\nsecond: 'x'",
+        "key: 'a'\nother: \"b\"",
+    ],
+)
+def test_two_kinds_of_quotes_of_new_lines_never_become_one(line: str) -> None:
+    text = 'run: "a"\ngoes: "b"\nlast: 1\n'
+    old = text.replace('"', "'")
+    assert "quotes" in refusal(text, old, old.replace("last", f"{line}\nlast")).reason
+
+
+def test_new_lines_keep_their_quotes_where_new_string_has_a_line_as_the_file_does_and_old_string_hasnt() -> None:
+    text = "with:\n  version: 'lts'\n  run: |\n    a\n"
+    new = "with:\n  version: 'lts'\n  command: \"check\"\n"
+    assert after(text, text.replace("'", '"'), new) == new
+
+
+def test_a_fence_is_written_into_no_configuration() -> None:
+    text = "steps:\n    - name: Set up\n      uses: a/b@v1\n"
+    old = text.partition("\n")[2]
+    assert "fence" in refusal(text, old, f"```\n{old.replace('v1', 'v2')}```\n", path="ci.yml").reason
+
+
+def test_what_leaves_a_key_twice_is_refused_where_old_string_isnt_as_in_the_file() -> None:
+    text = "matrix:\n  fast: true\ninstall:\n  - a\n"
+    assert "parsed" in refusal(text, "  install:\n", "  matrix:\n", path="a.yml").reason
+
+
+def test_lines_arent_added_beside_one_that_a_blank_line_parts_from_old_string() -> None:
+    text = 'import (\n\t"sync"\n\t"testing"\n\t"time"\n\n\t"a/assert"\n)\n'
+    old = '\t"sync"\n\t"tseting"\n\t"time"\n'
+    assert "blank line" in refusal(text, old, f'{old}\n\t"a/http2"').reason
+
+
+def test_a_word_of_the_file_is_not_taken_for_a_slip_in_new_lines() -> None:
+    text = "- [readme](a/readme)\n- [readme](b/README.fr)\n- [readme](c/README.kr)\nend\n"
+    old = text.replace("b/README", "b/readme")
+    assert refusal(text, old, old.replace("end", "- [Italian readme](d)\nend")).why is Why.UNCLEAR
+
+
+def test_a_new_string_whose_lines_have_all_lost_their_indentation_gets_it_back_or_is_refused() -> None:
+    text = "jobs:\n  steps:\n    - name: a\n      run: |\n        one\n        two\n"
+    old = "    - name: a\n      run: |\n        one\n"
+    assert refusal(text, old, "- name: a\n  run: |\n    if x:\n      one\n").why is Why.UNCLEAR
+    edit = match_edit(text, old, "- name: a\n  run: |\n    if x:\n      one\n", path="a.yml")
+    assert isinstance(edit, Edit)
+    assert spliced(text, edit.replacements) == text.replace("        one\n", "        if x:\n          one\n")
+
+
+def test_an_edit_made_before_isnt_made_again_where_its_end_is_as_its_beginning() -> None:
+    text = 'a("x")\n}\n\nfirst() {\n  b("y")\n}\n\nsecond() {\n'
+    old = "}\n\nsecond() {\n"
+    made = text.replace("first", "f1")
+    assert refusal(made, f" {old}", ' }\n\nf1() {\n  b("y")\n}\n\nsecond() {\n').why is Why.UNCLEAR
 
 
 @pytest.mark.parametrize("sent", ["/* a */\\nb: c;", "some version.\\n    -- step"])
@@ -1337,7 +1409,7 @@ def test_a_dedented_line_and_its_end_are_deleted() -> None:
 def test_a_line_that_new_string_has_as_the_file_does_is_kept() -> None:
     text = 'build = "main"\nedition = \'2021\'\nversion = "1.74"\n'
     old = text.replace('"', "`").replace("'", '"').replace("`", "'")
-    assert refusal(text, old, text.replace("1.74", "1.79")).why is Why.UNCLEAR
+    assert after(text, old, text.replace("1.74", "1.79")) == text.replace("1.74", "1.79")
 
 
 def test_quotes_that_are_others_in_the_file_are_written_in_no_new_line() -> None:

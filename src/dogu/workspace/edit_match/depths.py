@@ -31,7 +31,7 @@ def check_depths(place: Place, new: str, before: str, after: str) -> None:
     held = shared_of(ours, there)
     _check_commas(theirs, there, written)
     odd = _odd_lines(ours, there, held)
-    _check_order(theirs, written, odd)
+    _check_order(theirs, written, odd, {line.indent for line in there})
     if odd:
         _check_odd(ours, theirs, there, held)
     _check_closing(ours, theirs, odd)
@@ -117,13 +117,16 @@ def _check_closing(ours: list[Line], theirs: list[Line], odd: set[str]) -> None:
         raise UncleanError("a line that closes something isn't as deep in the file as in old_string, and would go")
 
 
-def _check_order(theirs: list[Line], written: list[Line], odd: set[str]) -> None:
+def _check_order(theirs: list[Line], written: list[Line], odd: set[str], usual: set[str]) -> None:
     """Lines written are as deep beside each other as `new` has them, but for those that `old` has otherwise."""
     for (i, k), (j, m) in pairwise(shared_of(theirs, written)):
         if j != i + 1 or m != k + 1 or odd & {theirs[i].text, theirs[j].text} or (i == 0 and "" in odd):
             continue
         if _order(theirs[i], theirs[j]) != _order(written[k], written[m]):
             raise UncleanError("the new lines can't be indented beside each other as in new_string")
+        is_new = not {written[k].indent, written[m].indent} <= usual
+        if is_new and _are_nested(theirs[i], theirs[j]) and not _are_nested(written[k], written[m]):
+            raise UncleanError("the new lines would be indented by tabs here and by blanks there")
 
 
 def _odd_lines(ours: list[Line], there: list[Line], held: list[tuple[int, int]]) -> set[str]:
@@ -201,6 +204,11 @@ def base_of(lines: list[Line]) -> str:
 def shared_of(ours: list[Line], theirs: list[Line]) -> list[tuple[int, int]]:
     """Pair the lines that both have in the same order, however deep."""
     return shared_lines([line.key for line in ours], [line.key for line in theirs])
+
+
+def _are_nested(one: Line, other: Line) -> bool:
+    """Whether the one line's indentation begins with the other's."""
+    return one.indent.startswith(other.indent) or other.indent.startswith(one.indent)
 
 
 def _order(one: Line, other: Line) -> int:

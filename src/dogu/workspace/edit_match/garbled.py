@@ -88,6 +88,7 @@ _LANGUAGES = frozenset(
 _PROSE = frozenset(
     ["", *".md .markdown .mdx .rst .txt .adoc .html .htm .xml .svg .tex .yml .yaml .toml .ini .cfg".split()]
 )
+_MARKDOWN = frozenset(["", *".md .markdown .mdx .rst .txt .adoc".split()])
 _LIST_MARKS = (".", ")", "")
 _ADDED = re.compile(r"^\+", re.MULTILINE)
 _ITEM = re.compile(r"\+ \S")
@@ -102,8 +103,9 @@ def is_garbled_alone(old: str, new: str, text: str, line: int, path: str = "") -
     """Say how `new` is garbled where `old`, which stands at the `line` of `text`, isn't and `text` has none of it;
     empty where it isn't, as far as is known. `path` says whether its lines may begin with signs as prose's do.
     """
-    is_code = PurePath(path).suffix.lower() not in _PROSE
-    if _is_fenced_alone(old, new, text, is_code=is_code):
+    kind = PurePath(path).suffix.lower()
+    is_code = kind not in _PROSE
+    if _is_fenced_alone(old, new, text, is_code=kind not in _MARKDOWN):
         return "new_string has a Markdown fence around it that old_string doesn't have: send what the file is to hold"
     mark = (is_code and _line_of_none(old, new)) or _wrapper(old, new, text)
     if mark:

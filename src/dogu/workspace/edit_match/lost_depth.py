@@ -58,16 +58,18 @@ def _loses_as_one(ours: list[Line], theirs: list[Line], pairs: list[tuple[int, i
 
 
 def lost_indent(old: str, new: str) -> str:
-    """Return the indentation that each line both share has lost in `new`, of which a line has none left at all; empty
-    where there is no such, or they differ in nothing but depths.
+    """Return the indentation that each line both share has lost in `new`, of which a line has none left at all, or the
+    first one has and another; empty where there is no such, or they differ in nothing but depths.
     """
     ours, theirs = lines_of(old), lines_of(new)
     if base_of(theirs) or not base_of(ours) or [line.key for line in ours] == [line.key for line in theirs]:
         return ""
     pairs = shared_of(ours, theirs)
-    lost = {ours[i].indent.removesuffix(theirs[j].indent) for i, j in pairs}
-    is_less = all(ours[i].indent.endswith(theirs[j].indent) for i, j in pairs)
-    return lost.pop() if is_less and len(lost) == 1 else ""
+    if not all(ours[i].indent.endswith(theirs[j].indent) for i, j in pairs):
+        return ""
+    lost = [ours[i].indent.removesuffix(theirs[j].indent) for i, j in pairs]
+    is_first = pairs[:1] == [(0, 0)] and lost[0] in lost[1:]
+    return lost[0] if lost and (is_first or len({*lost}) == 1) else ""
 
 
 def block_indent(text: str) -> str:

@@ -233,7 +233,8 @@ class _Matcher:
             is_short = ("\n" not in text.strip("\n") and word_chars(key) < _MANY_CHARS) or key in fold(old)
             for place in folded_places(self._folded, text, at_most=_MOST_MADE) if is_there or not is_short else ():
                 is_beside = place.end <= start or end <= place.start
-                if is_beside or (text is not made and key not in fold(old)):
+                is_around = place.start <= start and end <= place.end and len(key) > len(fold(self._text[start:end]))
+                if is_beside or is_around or (text is not made and key not in fold(old)):
                     reason = "new_string is there already; was this edit made before?"
                     return Refused(Why.UNCLEAR, found.stage, reason, ((place.start, place.end),))
         return None

@@ -81,8 +81,16 @@ def _is_read(text: str, load: Callable[[str], object]) -> bool:
     return True
 
 
+def _with_keys_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError
+    return found
+
+
+_load_json = partial(json.loads, object_pairs_hook=_with_keys_once)
 _PARSERS: dict[str, Callable[[str], bool]] = {
     ".py": _is_python, ".pyi": _is_python, ".toml": partial(_is_read, load=tomllib.loads),
-    ".json": partial(_is_read, load=json.loads), ".ipynb": partial(_is_read, load=json.loads),
+    ".json": partial(_is_read, load=_load_json), ".ipynb": partial(_is_read, load=_load_json),
     ".yaml": is_yaml_outline, ".yml": is_yaml_outline,
 }  # fmt: skip

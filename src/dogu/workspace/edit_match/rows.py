@@ -19,7 +19,9 @@ from dogu.workspace.diff import changed_ranges
 from dogu.workspace.edit_match.alignment import Place, Unit, word_chars
 from dogu.workspace.edit_match.indentation import indent_of
 from dogu.workspace.edit_match.result import UncleanError
-from dogu.workspace.edit_match.views import is_blank
+from dogu.workspace.edit_match.views import fold, is_blank
+
+_QUOTES = str.maketrans('"`', "''")
 
 
 @dataclass
@@ -211,12 +213,14 @@ def terms_of(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]], *, 
 
     With `lost_head` the first line of `old_string` alone has no indentation, so it is no witness.
     """
-    return Terms(_indentation(at, new, pairs, lost_head=lost_head), _words(at, new, pairs))
+    return Terms(_indentation(at, new, pairs, lost_head=lost_head), _words(at, new))
 
 
-def _words(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]]) -> bool:
+def _words(at: Rows, new: Sequence[str]) -> bool:
     ours = theirs = False
-    for i, j in pairs:
+    # Quotes made one: a line that `new` has in the file's quotes, and `old` in others, is the same line.
+    keys = ([fold(line).translate(_QUOTES) for line in lines] for lines in ([row.text for row in at.rows], new))
+    for i, j in shared_lines(*keys):
         row, written = at.rows[i], new[j].strip()
         mine, file = row.text.strip(), at.file_text(i).strip() if row.units else ""
         if not row.units or mine == file or not word_chars(written):

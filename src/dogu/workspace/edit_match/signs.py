@@ -10,7 +10,8 @@ from itertools import pairwise
 from dogu.workspace.edit_match.alignment import Place, Unit, is_word
 from dogu.workspace.edit_match.characters import is_code
 from dogu.workspace.edit_match.result import UncleanError
-from dogu.workspace.edit_match.views import look_alike
+from dogu.workspace.edit_match.rows import shared_lines
+from dogu.workspace.edit_match.views import fold, look_alike
 
 _NO_SIGN = re.compile(r"\w+")
 _TOKENS = re.compile(r"[\u2e80-\uffff]|[^\W\u2e80-\uffff]+|[^\w\s]")
@@ -18,6 +19,7 @@ _OPERATORS = frozenset("=<>!&|:+-*/%^?")
 _AROUND_CHARS = 5000
 _NEIGHBOURS = re.compile(r"(\S)([ \t]*)(?=(\S))")
 _MARGIN_CHARS = 50
+_UNSEEN = "\0"
 _QUOTES = str.maketrans('"`', "''")
 _STRING = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`")
 _ESCAPED_QUOTE = re.compile(r"\\[\"'`]")
@@ -32,6 +34,9 @@ def check_tokens(place: Place, new: str, before: str, after: str) -> None:
     old, new = _around_changes(place.old, new)
     before, after = _around_changes(before, after)
     words = dict(place.words)
+    brought = _tokens(new) - _tokens(old)
+    if any(wrong in brought and re.search(rf"(?<!\w){re.escape(wrong)}(?!\w)", place.text) for wrong in words):
+        raise UncleanError("a new line has a word that the file has so, and otherwise where old_string has it")
     asked, made = _tokens(new, words), _tokens(after)
     asked.subtract(_tokens(old, words))
     made.subtract(_tokens(before))
@@ -114,18 +119,67 @@ def _beside(left: str, right: str, *, blank: bool) -> set[tuple[str, str, bool]]
     return {(one, other, blank)} if _OPERATORS & {one, other} else set()
 
 
-def check_signs(place: Place, before: str, after: str) -> None:
+def check_signs(place: Place, new: str, before: str, after: str) -> None:
     """A quote or hyphen that stands for another sign of the file at the place is written nowhere anew as the model has
     it: it would be garbled there, too. An apostrophe is no quote, nor is one beside an escaped one; a hyphen counts
-    in a statement's strings alone, beside such characters.
+    in a statement's strings alone, beside such characters. Where `new` has a line's quotes as the file does, and `old`
+    hasn't, all its quotes are meant as they are.
     """
     garbled = {sign for unit in place.units for sign in _garbled_signs(place, unit)}
     if not garbled:
         return
+    are_meant = _has_the_files_quotes(place.old, new, before)
+    _check_quotes(place, new, before, after, are_meant=are_meant)
+    garbled = {sign for sign in garbled if sign[1]} if are_meant else garbled
     ours, theirs = (Counter(text.split("\n")) for text in (before, after))
     gone, brought = (_signs(lines, garbled) for lines in (ours - theirs, theirs - ours))
     if any(brought[sign] > gone[sign] for sign in garbled):
         raise UncleanError("a new line has quotes or hyphens that the file has otherwise where old_string has them")
+
+
+def _has_the_files_quotes(old: str, new: str, before: str) -> bool:
+    """Whether a line of `new` is one of the file, and one of `old` but for the kind of its quotes."""
+    ours, theirs, there = ({line.strip() for line in text.split("\n")} for text in (old, new, before))
+    styled = {line.translate(_QUOTES) for line in ours - there}
+    return any(line.translate(_QUOTES) in styled for line in (theirs & there) - ours)
+
+
+def _check_quotes(place: Place, new: str, before: str, after: str, *, are_meant: bool) -> None:
+    """Quotes of new lines that aren't written as `new` has them are so throughout, where most of the file has them so:
+    two kinds stay two, one stays one, what opens no string stays, and no string may come to mean something else.
+    """
+    known = {line.strip() for line in before.split("\n")}
+    sent, written = ([line.strip() for line in text.split("\n")] for text in (new, after))
+    kinds: set[tuple[str, str]] = set()
+    is_odd = False
+    for i, j in shared_lines(*([fold(line).translate(_QUOTES) for line in lines] for lines in (sent, written))):
+        if written[j] not in known:
+            both = zip(_strings(sent[i]), _strings(written[j]), strict=False)
+            kinds |= {(one[0], other[0]) for one, other in both if one[0] != other[0] or _is_plain(one)}
+            ours, theirs = _QUOTE.findall(sent[i]), _QUOTE.findall(written[j])
+            is_odd = is_odd or (ours != theirs and _is_odd(sent[i], written[j], are_meant=are_meant))
+    changed = {pair for pair in kinds if pair[0] != pair[1]}
+    usual = Counter(string[0] for string in _strings(place.text) if _is_plain(string))
+    is_mixed = changed and not len(kinds) == len({one for one, _ in kinds}) == len({other for _, other in kinds})
+    if is_odd or is_mixed or any(usual[one] > usual[other] for one, other in changed):
+        raise UncleanError("a new line's quotes can't be told: the file has them in another style")
+
+
+def _is_odd(sent: str, written: str, *, are_meant: bool) -> bool:
+    """Whether a line's quotes aren't only those of a style: what is around strings differs, or what is in them does."""
+    within = [[one[1:-1] for one in _strings(line)] for line in (sent, written)]
+    outside = [_QUOTE.findall(_STRING.sub("", _APOSTROPHE.sub("", line))) for line in (sent, written)]
+    return are_meant or within[0] != within[1] or outside[0] != outside[1]
+
+
+def _strings(text: str) -> list[str]:
+    """Return the strings in quotes, with these."""
+    return _STRING.findall(_APOSTROPHE.sub(_UNSEEN, text))
+
+
+def _is_plain(string: str) -> bool:
+    """Whether a string has no other quotes within, so that it could have others around it."""
+    return _UNSEEN not in string and len({*_QUOTE.findall(string)}) == 1
 
 
 def _garbled_signs(place: Place, unit: Unit) -> Iterator[tuple[str, str]]:

@@ -356,7 +356,7 @@ def _without_diff_signs(old: str, new: str) -> Iterator[Reading]:
         return
     if new_read is not None and _signs(old, "-") + _signs(new, "+"):
         yield Reading(stage, forgiven, read, new_read, True)
-    elif _signs(old, "-"):
+    elif _signs(old, "-") and ({*old.split("\n")} - {""}).isdisjoint(new.split("\n")):
         yield Reading(stage, forgiven, read, new, True)
 
 

@@ -50,7 +50,7 @@ _SIGNS = {"→": "->", "⇒": "=>", "←": "<-", "≤": "<=", "≥": ">=", "≠"
 
 _SIGN = re.compile("[" + "".join(_SIGNS) + "]")
 _CONTINUED = re.compile(r"(?<![ \t])[ \t]*+\\(?=\n)")
-_GOES_ON = re.compile(r"\\\s*$")
+_GOES_ON = re.compile(r"\\\s*$|[nrtsSdDwWbB][*+?{]")  # or may be what is left of a pattern
 
 
 def _escape(match: str) -> str:

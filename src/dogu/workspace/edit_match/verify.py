@@ -1,9 +1,8 @@
 """Check a result of the inexact stages, knowing nothing of how it was made; what fails is refused, never written.
 
-The laws: what was deleted is what `old_string` accounts for; what was added and deleted, white space aside, is what
-differs between `old_string` and `new_string`; a line that gets another one below it ends with a comma as `new_string`
-has it; lines that are deeper than others in `new_string` aren't shallower in the file; a block begins and ends as deep
-beside its neighbours as before; and a text that could be parsed still can.
+The laws on lines are here: what was deleted is what `old_string` accounts for, no line is joined, doubled or put beside
+one that `old_string` lacks. Those on words and signs are in `signs`, those on depth in `depths`, whether a text that
+could be parsed still can in `parses`.
 """
 
 from __future__ import annotations
@@ -38,9 +37,10 @@ def verify(place: Place, new: str, pieces: Sequence[Replacement]) -> None:
     region = _region(place, pieces)
     before, after = place.text[region[0] : region[1]], _written(place.text, pieces, region)
     check_neighbours(place.text, region, before, after)
+    _check_parted(place, region, before, after)
     check_tokens(place, new, before, after)
     check_spacing(place, before, after)
-    check_signs(place, before, after)
+    check_signs(place, new, before, after)
     check_kept(new, before, after)
     if place.old != new:
         check_depths(place, new, before, after)
@@ -93,6 +93,16 @@ def _check_skipped(place: Place, pieces: Sequence[Replacement]) -> None:
                 replaced = text[piece.start : piece.end]
                 if piece.start <= end + 1 and piece.end >= start and replaced.count("\n") < piece.body.count("\n"):
                     raise UncleanError("lines are added beside a line of the file that old_string doesn't have")
+
+
+def _check_parted(place: Place, region: tuple[int, int], before: str, after: str) -> None:
+    """New lines aren't last beside a line that a blank one parted from those of `old`: they may not belong there."""
+    behind = place.text[place.end :].split("\n", 2)
+    rest = place.text[region[1] :] if after.endswith("\n") else place.text[region[1] :].partition("\n")[2]
+    below, last = rest.partition("\n")[0], after.removesuffix("\n").rpartition("\n")[2].strip()
+    was_parted = len(behind) > 2 and not behind[1].strip()
+    if was_parted and last and below.strip() and last not in map(str.strip, before.split("\n")):
+        raise UncleanError("lines are added beside one that old_string doesn't have, without the blank line between")
 
 
 def _region(place: Place, pieces: Sequence[Replacement]) -> tuple[int, int]:

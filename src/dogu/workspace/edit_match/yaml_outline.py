@@ -1,4 +1,5 @@
-"""Whether a YAML text's lines make an outline: keys and entries at a level that is open, brackets and quotes closed.
+"""Whether a YAML text's lines make an outline: keys and entries at a level that is open, each key once, brackets and
+quotes closed.
 
 It is no parser: what it takes may be no YAML, but an edit that breaks the outline of a text that had one is caught.
 Source: YAML 1.2, chapters 6 to 8.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 _KEY = re.compile(
     r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|\?(?=\s)|\{\{.*?\}\}[^:#\s]*|[^\s#,\[\]{}&*!|>'"%@`-][^#]*?|-(?=\S)[^#]*?|<<|\*\w+)
@@ -36,13 +38,21 @@ def is_yaml_outline(text: str) -> bool:
     return True
 
 
+class _Level(NamedTuple):
+    """How deep a level's lines stand, what they are, and the keys that it has."""
+
+    depth: int
+    kind: str
+    keys: set[str]
+
+
 @dataclass
 class _Outline:
     """The levels open where the reading is; `is_open` says that a deeper one may begin, `goes_on` that text may."""
 
     lines: list[str]
     at: int = 0
-    levels: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    levels: list[_Level] = field(default_factory=list[_Level])
     is_open: bool = True
     goes_on: bool = False
 
@@ -72,6 +82,7 @@ class _Outline:
                 self._structure(rest, depth + entry.end())
         elif key is not None and not _is_flow(content, key):
             self._enter(depth, "key")
+            self._take_key(key[0].rstrip(": \t"))
             self.is_open, self.goes_on = True, False
             self._value(content[key.end() :].strip(), depth)
         else:
@@ -79,21 +90,28 @@ class _Outline:
 
     def _enter(self, depth: int, kind: str) -> None:
         """Go to the level that a key or an entry so deep belongs to."""
-        while self.levels and self.levels[-1][0] > depth:
+        while self.levels and self.levels[-1].depth > depth:
             self.levels.pop()
             self.is_open = False
-        if kind == "key" and self.levels and self.levels[-1] == (depth, "entry"):
+        if kind == "key" and self.levels and self.levels[-1][:2] == (depth, "entry"):
             self.levels.pop()
             self.is_open = False
-        if self.levels and self.levels[-1] == (depth, kind):
+        if self.levels and self.levels[-1][:2] == (depth, kind):
             return
-        if not self.is_open or (self.levels and self.levels[-1][0] == depth and kind == "key"):
+        if not self.is_open or (self.levels and self.levels[-1].depth == depth and kind == "key"):
             raise _BrokenError
-        self.levels.append((depth, kind))
+        self.levels.append(_Level(depth, kind, set()))
+
+    def _take_key(self, key: str) -> None:
+        """Note a key of the level that is open, which has it once."""
+        keys = self.levels[-1].keys
+        if key in keys and key != "<<":
+            raise _BrokenError
+        keys.add(key)
 
     def _text(self, content: str, depth: int) -> None:
         """Text on a line of its own: a value, or what goes on with one."""
-        within = self.levels[-1][0] if self.levels else -1
+        within = self.levels[-1].depth if self.levels else -1
         if not (self.is_open or self.goes_on) or depth <= within:
             raise _BrokenError
         self._value(content, within)
