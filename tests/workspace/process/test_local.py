@@ -25,6 +25,7 @@ pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="supervisors need Linux"),
 ]
 with_subreaper = pytest.mark.skipif(not IS_LINUX, reason="what clears its environment and leaves its session is lost")
+on_linux = pytest.mark.skipif(not IS_LINUX, reason="a supervisor for each command")
 
 PATH = os.environ.get("PATH", "/usr/bin:/bin")
 
@@ -444,6 +445,33 @@ async def test_a_command_that_kills_its_supervisor_ends_too(run: Runner) -> None
     assert result.stdout == "on\n"
     sleeper = pids_in(run.folder / "pid")[0]
     await until(lambda: not is_alive(sleeper))
+
+
+@on_linux
+async def test_a_supervisor_keeps_one_command_after_the_other_and_nothing_of_them(run: Runner) -> None:
+    held: dict[str, set[int]] = {}
+    seen: list[str] = []
+    with anyio.fail_after(30):
+        while all(seen.count(supervisor) < 3 for supervisor in seen):
+            supervisor, *opened = (await run("echo $PPID; ls /proc/$PPID/fd; echo >&2")).stdout.split()
+            held.setdefault(supervisor, set()).add(len(opened))
+            seen.append(supervisor)
+    assert {len(counts) for counts in held.values()} == {1}
+
+
+@on_linux
+async def test_what_lives_on_keeps_its_supervisor_to_itself(run: Runner) -> None:
+    first = await run("echo $PPID; sleep 62 &")
+    assert (await run("echo $PPID")).stdout != first.stdout
+    assert is_alive(first.background_pids[0])
+
+
+@on_linux
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+async def test_a_free_supervisor_may_be_killed_or_stopped(run: Runner, number: signal.Signals) -> None:
+    supervisor = int((await run("echo $PPID")).stdout)
+    os.kill(supervisor, number)
+    assert (await run("echo again")).stdout == "again\n"
 
 
 async def test_a_lost_launcher_is_started_again(run: Runner) -> None:

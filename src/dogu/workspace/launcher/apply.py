@@ -9,6 +9,7 @@ from typing import Any
 from dogu.workspace.launcher import landlock as sandbox_landlock
 from dogu.workspace.launcher import view
 from dogu.workspace.launcher.descriptors import SECCOMP_NUMBER
+from dogu.workspace.launcher.libc import libc
 
 _PR_SET_SECCOMP = 22
 _SECCOMP_MODE_FILTER = 2
@@ -44,8 +45,7 @@ class _Program(ctypes.Structure):
 
 def _filter(program: bytes) -> None:
     argument = _Program(len(program) // 8, program)
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(argument), 0, 0) != 0:
+    if libc().prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(argument), 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "seccomp")
 
 

@@ -9,7 +9,8 @@ import ctypes
 import os
 import stat
 import struct
-from functools import cache
+
+from dogu.workspace.launcher.libc import libc
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 REMOVE_DIR, REMOVE_FILE, MAKE_CHAR, MAKE_DIR = 1 << 4, 1 << 5, 1 << 6, 1 << 7
@@ -34,7 +35,7 @@ _OWN_CAPABILITIES = struct.pack("=Ii", 0x20080522, 0)  # those of this process, 
 
 def abi() -> int:
     """Return the kernel's version of Landlock; 0 without."""
-    version: int = _libc().syscall(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(1))
+    version: int = libc().syscall(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(1))
     return max(version, 0)
 
 
@@ -74,7 +75,7 @@ def restrict_files(rules: list[tuple[bytes, int]], *, deny_tcp: bool) -> None:
 
 def no_new_privileges() -> None:
     """Let no program started from here gain rights (setuid, file capabilities); for good."""
-    if _libc().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+    if libc().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "no_new_privs")
 
 
@@ -85,14 +86,14 @@ def keep_rights(kept: int) -> None:
     program gets none that isn't there before it. What is inherited is beside that, and emptied.
     """
     for capability in range(_LAST_CAPABILITY + 1):
-        if not kept & 1 << capability:
-            _libc().prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # those that the kernel doesn't know are none
+        if not kept & 1 << capability and libc().prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
+            break  # the kernel knows no more of them, or lets none be dropped
     no_new_privileges()
     had = ctypes.create_string_buffer(24)
-    _done(_libc().capget(_OWN_CAPABILITIES, had))
+    _done(libc().capget(_OWN_CAPABILITIES, had))
     fields = struct.unpack("=6I", had.raw)
     low, high = fields[1] & kept & 0xFFFF_FFFF, fields[4] & kept >> 32
-    _done(_libc().capset(_OWN_CAPABILITIES, struct.pack("=6I", low, low, 0, high, high, 0)))
+    _done(libc().capset(_OWN_CAPABILITIES, struct.pack("=6I", low, low, 0, high, high, 0)))
 
 
 def _done(answer: int) -> None:
@@ -127,12 +128,7 @@ def _restrict(ruleset: int) -> None:
 
 
 def _call(number: int, *arguments: object) -> int:
-    answer: int = _libc().syscall(ctypes.c_long(number), *arguments)
+    answer: int = libc().syscall(ctypes.c_long(number), *arguments)
     if answer < 0:
         raise OSError(ctypes.get_errno(), f"landlock call {number}")
     return answer
-
-
-@cache
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)

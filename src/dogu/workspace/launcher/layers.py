@@ -11,6 +11,8 @@ import errno
 import os
 from collections.abc import Sequence
 
+from dogu.workspace.launcher.libc import libc
+
 _NEW_USER, _NEW_MOUNTS = 0x10000000, 0x20000
 _NO_SETUID, _NO_DEVICES = 2, 4
 _SLAVE, _RECURSIVE = 1 << 19, 1 << 14
@@ -37,13 +39,12 @@ def enter(layers: Sequence[tuple[bytes, bytes]], directory: int) -> int:
     `layers` are pairs of a root and the folder with its `upper` and `work`. Nobody outside sees the mounts, which go
     with the last process that does. Raises `LayerError`.
     """
-    libc = ctypes.CDLL(None, use_errno=True)
     try:
         was = os.fstat(directory)
         is_root = any(os.path.samestat(was, os.stat(root)) for root, _ in layers)
-        options = _unshare(libc)
+        options = _unshare()
         for root, folder in layers:
-            _mount(libc, root, folder, options)
+            _mount(root, folder, options)
         again = os.open(os.readlink(f"/proc/self/fd/{directory}"), _FOLDER)
         if not is_root and os.fstat(again).st_ino != was.st_ino:  # a layer keeps the numbers, but for its own root's
             raise OSError(errno.ESTALE, "moved")
@@ -52,28 +53,28 @@ def enter(layers: Sequence[tuple[bytes, bytes]], directory: int) -> int:
         raise LayerError(error.errno, "layer") from error
 
 
-def _unshare(libc: ctypes.CDLL) -> str:
+def _unshare() -> str:
     """Enter a mount namespace of its own; return what its mounts can: only the machine's root gets all of it."""
     options = _ROOTS_OPTIONS if holds_renames() else _OPTIONS
-    if libc.unshare(_NEW_MOUNTS) != 0:
+    if libc().unshare(_NEW_MOUNTS) != 0:
         user, group = os.geteuid(), os.getegid()
-        _check(libc.unshare(_NEW_USER | _NEW_MOUNTS))
+        _check(libc().unshare(_NEW_USER | _NEW_MOUNTS))
         for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
             with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
                 file.write(text)
         options = _OPTIONS
-    _check(libc.mount(b"none", b"/", None, ctypes.c_ulong(_SLAVE | _RECURSIVE), None))
+    _check(libc().mount(b"none", b"/", None, ctypes.c_ulong(_SLAVE | _RECURSIVE), None))
     return options
 
 
-def _mount(libc: ctypes.CDLL, root: bytes, folder: bytes, options: str) -> None:
+def _mount(root: bytes, folder: bytes, options: str) -> None:
     """Mount by handles: paths can't be swapped meanwhile, and their commas and colons mean nothing."""
     places = [os.open(path, _FOLDER) for path in (root, folder + b"/upper", folder + b"/work")]
     try:
         lower, upper, work = (f"/proc/self/fd/{place}" for place in places)
         data = f"lowerdir={lower},upperdir={upper},workdir={work},{options}"
         flags = ctypes.c_ulong(_NO_SETUID | _NO_DEVICES)
-        _check(libc.mount(b"overlay", lower.encode(), b"overlay", flags, data.encode()))
+        _check(libc().mount(b"overlay", lower.encode(), b"overlay", flags, data.encode()))
     finally:
         for place in places:
             os.close(place)

@@ -1,4 +1,4 @@
-"""The launcher: a small single-threaded process that forks a supervisor for every command.
+"""The launcher: a small single-threaded process that has a supervisor for every command.
 
 Forking from it costs under a millisecond and is safe, which forking this program with its threads and its memory is
 not. Started once, when the first command comes; ends with its socket, after its supervisors. Standard library only.
@@ -9,25 +9,28 @@ with its socket as descriptor 3.
 
 from __future__ import annotations
 
-import ctypes
 import marshal
 import os
 import select
 import signal
 import socket
 import time
-from typing import Any
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 from dogu.workspace.launcher import tree, view
 from dogu.workspace.launcher.descriptors import DESCRIPTOR_NAMES, SOCKET_NUMBER, waking_pipe
 from dogu.workspace.launcher.family import Sweep, new_mark
-from dogu.workspace.launcher.packets import Packets
+from dogu.workspace.launcher.libc import libc
+from dogu.workspace.launcher.packets import Packets, pair
 from dogu.workspace.launcher.supervisor import Supervisor
 from dogu.workspace.system import IS_LINUX
 
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 _ORPHANS_TAKE_S = 5.0
+_MOST_FREE = 4
+_FREE_FOR_S = 10.0  # each has some megabytes, and a fleet many launchers
 
 
 def main(is_scoped: bool, has_own_network: bool, mounts: bool = False) -> None:
@@ -70,9 +73,8 @@ def leave_the_program() -> None:
 def _adopt_orphans(name: bytes) -> None:
     """Have what is started below, and loses its parent, become our own; and be called so by `ps`. Linux has that."""
     if IS_LINUX:
-        libc = ctypes.CDLL(None, use_errno=True)
-        libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        libc.prctl(_PR_SET_NAME, name, 0, 0, 0)
+        libc().prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        libc().prctl(_PR_SET_NAME, name, 0, 0, 0)
 
 
 def load_for_the_next() -> None:
@@ -108,32 +110,65 @@ def _was_stopped(pid: int, status: int) -> bool:
     return False
 
 
+class _Started(NamedTuple):
+    """A supervisor: the mark of its command and when that began, and the line on which it says that it is free."""
+
+    mark: bytes
+    began: float
+    line: Packets
+
+
 class Launcher:
-    """Takes orders from the socket, one packet each, and watches the supervisors."""
+    """Takes orders from the socket, one packet each, and watches the supervisors.
+
+    On Linux a supervisor of which nothing is left takes another order: to fork a new one, and have it find its memory
+    copied page by page, costs as much as all that it does for a command.
+    """
 
     def __init__(self, orders: Packets, *, makes_views: bool) -> None:
         self._orders = orders
         self._makes_views = makes_views
-        self._supervisors: dict[int, tuple[bytes, float]] = {}  # with the marks of their commands, and when they began
+        self._supervisors: dict[int, _Started] = {}
+        self._free: list[int] = []
         self._is_open = True
+        self._poller = select.poll()
 
     def serve(self) -> None:
-        """Fork a supervisor an order; reap them; end when nobody can order any more and no supervisor is left."""
+        """Have a supervisor for each order; reap them; end when nobody can order any more and none is left."""
         wake_read, wake_write = waking_pipe()
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
-        poller = select.poll()
-        poller.register(wake_read, select.POLLIN)
-        poller.register(self._orders.fileno(), select.POLLIN)
+        self._poller.register(wake_read, select.POLLIN)
+        self._poller.register(self._orders.fileno(), select.POLLIN)
         while self._is_open or self._supervisors:
-            for descriptor, _event in poller.poll():
-                if descriptor == wake_read:
-                    os.read(wake_read, 4096)
-                else:
-                    self._take_orders()
-                    if not self._is_open:
-                        poller.unregister(descriptor)
+            ready = {number for number, _event in self._poller.poll(_FREE_FOR_S * 1_000 if self._free else None)}
+            if not ready:
+                self._let_go(*self._free)
+            if wake_read in ready:
+                os.read(wake_read, 4096)
+            for pid, started in self._supervisors.items():
+                if started.line.fileno() in ready:
+                    self._hear(pid, started.line)
+            if self._orders.fileno() in ready:
+                self._take_orders()
             self._reap()
+
+    def _hear(self, pid: int, line: Packets) -> None:
+        """Note that a supervisor is free; one too many is let go, and so is each when nobody can order any more."""
+        word, _ = line.receive()
+        if word and self._is_open and len(self._free) < _MOST_FREE:
+            self._free.append(pid)
+        else:
+            self._let_go(pid)
+
+    def _let_go(self, *pids: int) -> None:
+        """Close the lines to supervisors: each ends when it is free."""
+        self._free = [pid for pid in self._free if pid not in pids]
+        for pid in pids:
+            line = self._supervisors[pid].line
+            if line.fileno() >= 0:
+                self._poller.unregister(line.fileno())
+                line.close()
 
     def _take_orders(self) -> None:
         while self._is_open:
@@ -143,33 +178,60 @@ class Launcher:
                 return
             if not word:
                 self._is_open = False
+                self._poller.unregister(self._orders.fileno())
+                self._let_go(*self._supervisors)
                 return
             if len(descriptors) == len(DESCRIPTOR_NAMES):
-                self._fork(dict(zip(DESCRIPTOR_NAMES, descriptors, strict=True)))
+                self._hand_on(descriptors)
             for descriptor in descriptors:
                 os.close(descriptor)
 
-    def _fork(self, descriptors: dict[str, int]) -> None:
+    def _hand_on(self, descriptors: list[int]) -> None:
+        """Give an order to a free supervisor, else to a new one."""
+        while self._free:
+            with suppress(OSError):  # it was killed just now
+                self._supervisors[self._free.pop()].line.send(b"run", tuple(descriptors))
+                return
         mark = new_mark()
+        near, far = pair()
         pid = os.fork()
         if pid:
-            self._supervisors[pid] = mark, time.time()
+            far.close()
+            self._supervisors[pid] = _Started(mark, time.time(), Packets(near))
+            self._poller.register(near.fileno(), select.POLLIN)
             load_for_the_next()
             return
         try:
-            self._become_supervisor(descriptors, mark)
+            near.close()
+            self._become_supervisor(Packets(far), descriptors, mark)
         finally:
             os._exit(1)
 
-    def _become_supervisor(self, descriptors: dict[str, int], mark: bytes) -> None:
+    def _become_supervisor(self, line: Packets, descriptors: list[int], mark: bytes) -> None:
+        """Keep a command, and then others, until the launcher closes the line."""
         signal.set_wakeup_fd(-1)
         self._orders.close()
+        for other in self._supervisors.values():
+            other.line.close()
         _adopt_orphans(b"dogu-supervisor")
-        with open(descriptors["order"], "rb") as packed:
-            order = marshal.loads(packed.read())
-        control = Packets(socket.socket(fileno=descriptors["control"]))
-        Supervisor(control, {**order, "mark": mark, "view": self._view_for(order)}, descriptors).run()
+        waiting = select.poll()
+        waiting.register(line.fileno(), select.POLLIN)
+        is_free = True
+        while descriptors and is_free:
+            is_free = self._keep(dict(zip(DESCRIPTOR_NAMES, descriptors, strict=True)), mark) and IS_LINUX
+            if is_free:
+                with suppress(OSError):  # nobody can order any more
+                    line.send(b"free")
+                waiting.poll()
+                _, descriptors = line.receive()
         os._exit(0)
+
+    def _keep(self, descriptors: dict[str, int], mark: bytes) -> bool:
+        """Keep a command from its start to its end; whether this process is as it was then."""
+        with open(descriptors["order"], "rb", buffering=0) as packed:
+            order = marshal.loads(packed.readall())
+        control = Packets(socket.socket(fileno=descriptors["control"]))
+        return Supervisor(control, {**order, "mark": mark, "view": self._view_for(order)}, descriptors).run()
 
     def _view_for(self, order: dict[str, Any]) -> view.Steps | None:
         """What the command's child makes itself, in bubblewrap's stead; None where that is bubblewrap's to do.
@@ -192,9 +254,10 @@ class Launcher:
             if pid == 0:
                 return
             if not _was_stopped(pid, status) and pid in self._supervisors:
-                mark, began = self._supervisors.pop(pid)
+                self._let_go(pid)
+                ended = self._supervisors.pop(pid)
                 if status != 0:
-                    self._end_orphans(Sweep(mark, began))
+                    self._end_orphans(Sweep(ended.mark, ended.began))
 
     def _end_orphans(self, marked: Sweep) -> None:
         if not IS_LINUX:

@@ -14,6 +14,8 @@ import struct
 import sys
 from functools import cache
 
+from dogu.workspace.launcher.libc import libc
+
 PROXY_PORT = 3128  # of the empty network; no port of this machine
 _NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000
 _SET_FLAGS = 0x8914
@@ -26,10 +28,9 @@ def enter() -> socket.socket:
 
     Without root's rights it takes a user namespace, in which only this user's own number exists.
     """
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(_NEW_NETWORK) != 0:
+    if libc().unshare(_NEW_NETWORK) != 0:
         user, group = os.geteuid(), os.getegid()
-        if libc.unshare(_NEW_USER | _NEW_NETWORK) != 0:
+        if libc().unshare(_NEW_USER | _NEW_NETWORK) != 0:
             raise OSError(ctypes.get_errno(), "unshare")
         _write("/proc/self/setgroups", "deny")
         _write("/proc/self/uid_map", f"{user} {user} 1")

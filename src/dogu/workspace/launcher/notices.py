@@ -16,6 +16,7 @@ import struct
 from contextlib import suppress
 from typing import NamedTuple
 
+from dogu.workspace.launcher.libc import libc
 from dogu.workspace.system import IS_LINUX
 
 _SECCOMP = {"x86_64": 317, "aarch64": 277}
@@ -57,9 +58,8 @@ def tell(to: socket.socket, lines: bytes) -> None:
     still gain privileges and aren't the system's root, nothing is told.
     """
     program = _Program(len(lines) // 8, lines)
-    libc = ctypes.CDLL(None, use_errno=True)
     for flags in (_NEW_LISTENER | _WAIT_KILLABLE, _NEW_LISTENER):
-        listener = libc.syscall(_SECCOMP[os.uname().machine], _SET_FILTER, flags, ctypes.byref(program))
+        listener = libc().syscall(_SECCOMP[os.uname().machine], _SET_FILTER, flags, ctypes.byref(program))
         if listener >= 0:
             socket.send_fds(to, [b"."], [listener])
             os.close(listener)
@@ -76,7 +76,6 @@ class Notices:
         import fcntl  # which Windows, where this module is read too, doesn't have
 
         self._control = fcntl.ioctl
-        self._libc = ctypes.CDLL(None, use_errno=True)
 
     def started(self) -> None:
         """Take over the listener, if there is one."""

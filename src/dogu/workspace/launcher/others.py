@@ -17,9 +17,9 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 from dogu.workspace import fs
+from dogu.workspace.launcher.libc import libc
 
 _CLOSED, _OPENED, _IGNORED = 0x8, 0x20, 0x8000
 _NOT_THROUGH_LINKS = 0x02000000
@@ -33,7 +33,6 @@ class Others:
 
     def __init__(self, until_ns: Callable[[int], int]) -> None:
         self._until_ns = until_ns
-        self._libc: Any = ctypes.CDLL(None, use_errno=True)
         self._descriptor = -1
         self._inodes: dict[int, int] = {}
         self._watched: dict[int, int] = {}
@@ -86,7 +85,7 @@ class Others:
             if self.is_open(inode):
                 self._ages.append(inode)
             else:
-                self._libc.inotify_rm_watch(self._descriptor, self._watched.pop(inode, -1))
+                libc().inotify_rm_watch(self._descriptor, self._watched.pop(inode, -1))
                 self._paths.pop(inode, None)
 
     def is_open(self, inode: int) -> bool:
@@ -128,8 +127,8 @@ class Others:
         if inode in self._watched:
             return True
         if self._descriptor < 0:
-            self._descriptor = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-        number = self._libc.inotify_add_watch(self._descriptor, path, _CLOSED | _OPENED | _NOT_THROUGH_LINKS)
+            self._descriptor = libc().inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        number = libc().inotify_add_watch(self._descriptor, path, _CLOSED | _OPENED | _NOT_THROUGH_LINKS)
         if number >= 0:
             self._inodes[number], self._watched[inode], self._paths[inode] = inode, number, path
             self._ages.append(inode)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from dogu.workspace.launcher.landlock import no_new_privileges
 from dogu.workspace.launcher.layers import holds_renames
+from dogu.workspace.launcher.libc import libc
 from dogu.workspace.launcher.notices import Notice, Notices, can_tell, path_of, tell
 from dogu.workspace.launcher.seccomp import telling
 
@@ -77,7 +78,7 @@ class Renames(Notices):
                 os.close(descriptor)
 
     def _by_kernel(self, old_place: int, old: bytes, new_place: int, new: bytes, flags: int) -> int:
-        done = self._libc.syscall(self._told[2], old_place, old, new_place, new, flags)
+        done = libc().syscall(self._told[2], old_place, old, new_place, new, flags)
         return 0 if done == 0 else ctypes.get_errno()
 
     def _place(self, pid: int, path: bytes, opened: list[int]) -> tuple[int, bytes]:
@@ -88,7 +89,7 @@ class Renames(Notices):
         root = os.open(f"/proc/{pid}/root", _PLACE)
         opened.append(root)
         how = struct.pack("=QQQ", _PLACE | os.O_DIRECTORY, 0, _IN_ROOT)
-        place = self._libc.syscall(_OPENAT2, root, above or b"/", how, len(how))
+        place = libc().syscall(_OPENAT2, root, above or b"/", how, len(how))
         if place < 0:
             raise OSError(ctypes.get_errno(), "place")
         opened.append(place)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Iterator
 
 RING_BYTES = 16 * 1024 * 1024
@@ -18,10 +17,13 @@ _COPY_BYTES = 256 * 1024
 
 
 class OutputRing:
-    """The writing side. `total_bytes` counts every byte; `failure` says why some could not be kept, "" otherwise."""
+    """The writing side. `total_bytes` counts every byte; `failure` says why some could not be kept, "" otherwise.
+
+    `descriptor` is the file's, its maker's to close.
+    """
 
     def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
+        self.descriptor = descriptor
         self.total_bytes = 0
         self.failure = ""
 
@@ -32,7 +34,7 @@ class OutputRing:
             offset, room = _place(self.total_bytes)
             chunk = rest[:room]
             try:
-                written = len(chunk) if self.failure else write_at(self._descriptor, chunk, offset)
+                written = len(chunk) if self.failure else write_at(self.descriptor, chunk, offset)
             except OSError as error:
                 self.failure = error.strerror or str(error)
                 written = len(chunk)
@@ -42,16 +44,18 @@ class OutputRing:
     def copy_to(self, descriptor: int) -> None:
         """Copy what is kept, in the same layout. Raises `OSError`."""
         kept_bytes, offset = min(self.total_bytes, RING_BYTES), 0
-        while offset < kept_bytes and (data := _read_at(self._descriptor, _COPY_BYTES, offset)):
+        while offset < kept_bytes and (data := _read_at(self.descriptor, _COPY_BYTES, offset)):
             offset += write_at(descriptor, data, offset)
 
     def go_on_in(self, descriptor: int) -> None:
         """Write to another file from now on, which holds a copy."""
-        os.close(self._descriptor)
-        self._descriptor = descriptor
+        os.close(self.descriptor)
+        self.descriptor = descriptor
 
 
 if sys.platform == "win32":
+    import threading
+
     _SEEKING = threading.Lock()  # a file has one position, whichever thread reads
 
     def _read_at(descriptor: int, length: int, offset: int) -> bytes:

@@ -8,7 +8,6 @@ closes: when this program goes, however it goes, nothing that it started stays. 
 from __future__ import annotations
 
 import errno
-import marshal
 import os
 import re
 import select
@@ -23,6 +22,7 @@ from dogu.workspace.launcher.inside import Inside
 from dogu.workspace.launcher.job_folder import KEEP, STOP, JobFolder
 from dogu.workspace.launcher.packets import Packets
 from dogu.workspace.launcher.ring import OutputRing
+from dogu.workspace.launcher.telling import Telling
 from dogu.workspace.launcher.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 GRACE_S = 2.0  # between SIGTERM and SIGKILL
 LINGER_S = 0.2  # what the foreground's end leaves to late writers
-LIVE_INTERVAL_S = 0.1
-LIVE_BYTES = 32 * 1024  # of one live report; a flood shows its latest
 _STARTS_WITHIN_S = 30  # what is shown to a command may lie on a file system that hangs
 _GIVE_UP_S = 5.0  # after SIGKILL: a process stuck in the kernel
 _READ_BYTES = 256 * 1024
@@ -74,23 +72,21 @@ class Supervisor:
         self._asked: set[int] = set()
         self._told = False
         self._folder: JobFolder | None = None
-        self._live: list[tuple[str, bytes]] = []
-        self._next_live = 0.0
-        self._outbox: list[bytes] = []
+        self._telling = Telling(control)
         self._last_output = self._started = time.monotonic()
         self._tasks_before = tree.task_count()
         self._family = family_of(order["mark"])
         if isinstance(self._family, Sweep):
             order["environment"][MARK] = order["mark"]
 
-    def run(self) -> None:
-        """Start the command and stay until nothing of it is left."""
+    def run(self) -> bool:
+        """Start the command and stay until nothing of it is left; whether nothing is left in this process either."""
         wake_read, wake_write = waking_pipe()
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         if not self._start():
-            self._flush_outbox(wait=True)
-            return
+            self._telling.flush(wait=True)
+            return False
         inside = (self._inside.near,) if self._inside else ()
         notices = (self._notices.listener,) if self._notices and self._notices.listener >= 0 else ()
         for descriptor in (wake_read, self._control.fileno(), *self._pipes, *inside, *notices):
@@ -102,12 +98,27 @@ class Supervisor:
                 else:
                     self._hear(descriptor, event)
             self._turn(time.monotonic())
-            self._flush_outbox()
+            self._telling.flush()
             if self._terminal:
                 self._terminal.flush()
         if self._folder:
             self._folder.note_end(self._status, self._reason)
-        self._flush_outbox(wait=True)
+        self._telling.flush(wait=True)
+        return self._let_go(wake_read, wake_write)
+
+    def _let_go(self, *wakers: int) -> bool:
+        """Close what was opened for the command; False, with nothing closed, where that was more than for most.
+
+        A job's folder is one of these: other programs take this process's life for the job's.
+        """
+        has_more = self._order.get("terminal") or self._folder or self._inside or self._writes
+        if has_more or self._pipes or (self._notices and self._notices.listener >= 0):
+            return False
+        signal.set_wakeup_fd(-1)
+        self._control.close()
+        for descriptor in (*wakers, *(ring.descriptor for ring in self._rings.values())):
+            os.close(descriptor)
+        return True
 
     def _hear(self, descriptor: int, event: int) -> None:
         if self._notices and descriptor == self._notices.listener:
@@ -141,8 +152,8 @@ class Supervisor:
             self._family.leader = self._pid
         if self._inside:
             self._inside.started()
-        self._tell("started", pid=self._pid, supervisor=os.getpid())
-        self._flush_outbox(wait=True)  # before the command can do anything to us
+        self._telling.tell("started", pid=self._pid, supervisor=os.getpid())
+        self._telling.flush(wait=True)  # before the command can do anything to us
         written = set[int]() if self._terminal else {out_write, err_write}
         for descriptor in {*written, complaints_write, self._descriptors["stdin"]}:
             os.close(descriptor)
@@ -152,12 +163,12 @@ class Supervisor:
         if complaint:
             os.waitpid(self._pid, 0)
             number, step, *path = complaint.decode(errors="replace").split(" ", 2)
-            self._tell("failed", errno=int(number), step=step, path="".join(path))
+            self._telling.tell("failed", errno=int(number), step=step, path="".join(path))
             return False
         if self._notices:
             self._notices.started()
         if self._has_own_streams:
-            self._tell("running")
+            self._telling.tell("running")
         return True
 
     def _complaint(self, complaints: int) -> bytes:
@@ -238,19 +249,8 @@ class Supervisor:
             self._note_sizes(self._folder)
         self._last_output = time.monotonic()
         if self._order["live"] and not self._told:
-            self._keep_live(stream, data)
+            self._telling.keep_live(stream, data)
         return True
-
-    def _keep_live(self, stream: str, data: bytes) -> None:
-        self._live.append((stream, data[-LIVE_BYTES:]))
-        while len(self._live) > 1 and sum(len(data) for _, data in self._live[1:]) >= LIVE_BYTES:
-            del self._live[0]
-
-    def _send_live(self, now: float) -> None:
-        if self._live and now >= self._next_live and not self._outbox:
-            self._tell("live", output=self._live, bytes=self._bytes())
-            self._live = []
-            self._next_live = now + LIVE_INTERVAL_S
 
     def _listen(self) -> None:
         """Hear one word from the program; its end of the socket closed means end, unless the job is to be kept."""
@@ -268,10 +268,10 @@ class Supervisor:
     def _obey(self, word: bytes) -> None:
         """Do what a word says: status, written, release, keys for the terminal; end, as any other."""
         if word == b"status":
-            self._tell("status", **self._state())
+            self._telling.tell("status", **self._state())
         elif word == b"written":
             self._tell_written()
-            self._tell("told")
+            self._telling.tell("told")
         elif word == b"release":
             self._release("asked")
         elif not word.startswith(KEYS):
@@ -299,13 +299,13 @@ class Supervisor:
             for stream, ring in self._rings.items():
                 ring.copy_to(folder.outputs[stream])
         except OSError as error:
-            self._tell("unmoved", errno=error.errno or 0)
+            self._telling.tell("unmoved", errno=error.errno or 0)
             return
         for stream, ring in self._rings.items():
             ring.go_on_in(folder.outputs[stream])
         self._folder = folder
         self._note_sizes(folder)
-        self._tell("moved", supervisor=os.getpid())
+        self._telling.tell("moved", supervisor=os.getpid())
 
     def _note_sizes(self, folder: JobFolder) -> None:
         folder.note_sizes(self._rings["stdout"].total_bytes, self._rings["stderr"].total_bytes)
@@ -326,7 +326,7 @@ class Supervisor:
         if self._phase in ("asking", "killing"):
             self._press(now, is_alone)
         if not self._told:
-            self._send_live(now)
+            self._telling.tell_live(now, self._bytes())
 
     def _mind_background(self, is_alone: bool) -> None:
         if is_alone:
@@ -405,15 +405,15 @@ class Supervisor:
     def _finish(self, is_alone: bool, then: str = "background", moved: str = "") -> None:
         """Tell the end: of the foreground the first time, of the last background process the second."""
         self._drain()
-        self._send_live(self._next_live)
+        self._telling.tell_live(None, self._bytes())
         self._tell_written()
-        self._tell("ended" if self._told else "done", moved=moved, **self._state())
+        self._telling.tell("ended" if self._told else "done", moved=moved, **self._state())
         self._told = True
         self._phase = "over" if is_alone else then
 
     def _tell_written(self) -> None:
         for part in self._writes.take() if self._writes else ():
-            self._tell("written", **part)
+            self._telling.tell("written", **part)
 
     def _drain(self) -> None:
         before = sum(ring.total_bytes for ring in self._rings.values())
@@ -445,24 +445,7 @@ class Supervisor:
             return 20
         if tree.task_count() - self._tasks_before > self._order["max_processes"] // 4:
             return 20
-        return 500 if self._has_own_streams else 50 if self._live else 100
-
-    def _tell(self, event: str, **facts: Any) -> None:
-        self._outbox.append(marshal.dumps((event, facts)))
-
-    def _flush_outbox(self, wait: bool = False) -> None:
-        while self._outbox:
-            try:
-                if wait:
-                    self._control.send_waiting(self._outbox[0], 1.0)
-                else:
-                    self._control.send(self._outbox[0])
-            except (BlockingIOError, TimeoutError):
-                return
-            except OSError:
-                self._outbox.clear()
-                return
-            del self._outbox[0]
+        return 500 if self._has_own_streams else 50 if self._telling.has_live else 100
 
 
 def _discard(descriptor: int) -> None:

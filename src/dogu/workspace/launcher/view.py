@@ -16,8 +16,11 @@ import stat
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import cache, partial
+from typing import Any
 
 from dogu.workspace.launcher.landlock import keep_rights
+from dogu.workspace.launcher.libc import libc
 from dogu.workspace.launcher.network import loopback_up
 
 _OPEN_TREE, _MOVE_MOUNT, _OPENAT2, _MOUNT_SETATTR = 428, 429, 437, 442
@@ -60,6 +63,9 @@ Steps = Sequence[tuple[str, ...]]
 
 def works() -> bool:
     """Try it out in a child, some milliseconds: an older kernel, or a container, may not let it be made."""
+    if os.uname().machine not in _PIVOT_ROOT:
+        return False
+    _calls()
     pid = os.fork()
     if pid == 0:
         try:
@@ -84,17 +90,17 @@ def enter(steps: Steps, directory: int) -> None:
     Rights that the words don't name are given up, and no program gains any. Raises OSError, with ESTALE where the
     directory isn't what it was.
     """
-    libc = _Libc()
+    calls = _calls()
     place, was = os.readlink(f"/proc/self/fd/{directory}"), os.fstat(directory)
     proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)  # seen from inside, it can't be written to
     user, group = os.geteuid(), os.getegid()
-    _leave(libc, steps, user, group)
+    _leave(steps, user, group)
     # All are copied before anything is laid over where they come from: each is open until it is placed.
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (limits[1], limits[1]))
-    trees = {at: libc.tree(step[1], _BINDS[step[0]]) for at, step in enumerate(steps) if step[0] in _BINDS}
+    trees = {at: calls.tree(step[1], _BINDS[step[0]]) for at, step in enumerate(steps) if step[0] in _BINDS}
     mask = os.umask(0)
-    view = _View(libc)
+    view = _View()
     for at, (name, *operands) in enumerate(steps):
         if at in trees:
             view.bind(trees[at], operands[1], is_real=operands[0] == operands[1])
@@ -113,7 +119,7 @@ def enter(steps: Steps, directory: int) -> None:
         raise OSError(errno.ESTALE, "moved")
     if user != 0:
         # What the mounts belong to is left behind: nothing from here on can change them, whatever it becomes.
-        libc.done("unshare", libc.c.unshare(_NEW_USERS))
+        calls.unshare(_NEW_USERS)
         _be(proc, f"{user} 0 1", f"{group} 0 1")
     os.close(proc)
     keep_rights(sum(1 << _CAPABILITIES[step[1]] for step in steps if step[0] == "--cap-add"))
@@ -136,19 +142,20 @@ def _steps(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
         at += 1 + count
 
 
-def _leave(libc: _Libc, steps: Steps, user: int, group: int) -> None:
+def _leave(steps: Steps, user: int, group: int) -> None:
     """Enter namespaces of its own; without root's rights they belong to a user's, in which one is root."""
     kinds = _NEW_MOUNTS
     for name, *_ in steps:
         kinds |= _NAMESPACES.get(name, 0)
-    libc.done("unshare", libc.c.unshare(kinds | (_NEW_USERS if user != 0 else 0)))
+    calls = _calls()
+    calls.unshare(kinds | (_NEW_USERS if user != 0 else 0))
     if user != 0:
         here = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         _be(here, f"0 {user} 1", f"0 {group} 1")  # who has terminals of its own must be root
         os.close(here)
     if kinds & _NAMESPACES["--unshare-net"]:
         loopback_up()
-    libc.mount(b"none", b"/", None, _SLAVES, None)
+    calls.mount(b"none", b"/", None, _SLAVES, None)
 
 
 def _be(proc: int, user: str, group: str) -> None:
@@ -162,18 +169,18 @@ class _Libc:
     """The calls that Python has no name for. Each raises OSError."""
 
     def __init__(self) -> None:
-        self.c = ctypes.CDLL(None, use_errno=True)
+        path, size = ctypes.c_char_p, ctypes.c_size_t
+        self._open_tree = _call(_OPEN_TREE, ctypes.c_int, path, ctypes.c_uint)
+        self._openat2 = _call(_OPENAT2, ctypes.c_int, path, ctypes.c_char_p, size)
+        self._set = _call(_MOUNT_SETATTR, ctypes.c_int, path, ctypes.c_uint, ctypes.c_char_p, size)
+        self._move = _call(_MOVE_MOUNT, ctypes.c_int, path, ctypes.c_int, path, ctypes.c_uint)
+        self._pivot_root = _call(_PIVOT_ROOT[os.uname().machine], path, path)
 
-    def done(self, what: str | bytes, answer: int) -> int:
-        if answer < 0:
-            raise OSError(ctypes.get_errno(), "view", what)
-        return answer
-
-    def call(self, number: int, *arguments: object, what: str = "") -> int:
-        return self.done(what, self.c.syscall(ctypes.c_long(number), *arguments))
+    def unshare(self, kinds: int) -> None:
+        _done("unshare", libc().unshare(kinds))
 
     def mount(self, source: bytes, place: bytes, kind: bytes | None, flags: int, data: bytes | None) -> None:
-        self.done(place, self.c.mount(source, place, kind, ctypes.c_ulong(flags), data))
+        _done(place, libc().mount(source, place, kind, ctypes.c_ulong(flags), data))
 
     def tree(self, source: str, attributes: int) -> int:
         """Copy what is mounted at a place and below; return the copy, which lies nowhere yet.
@@ -181,8 +188,7 @@ class _Libc:
         The place is real: a link in it was put there since. Raises OSError.
         """
         place = self.open(_HERE, source, _NO_LINKS | _NO_MAGIC_LINKS)
-        flags = ctypes.c_uint(_CLONE | _CLOSE_ON_EXEC | _RECURSIVE | _EMPTY_PATH)
-        tree = self.call(_OPEN_TREE, ctypes.c_int(place), b"", flags, what=source)
+        tree = _done(source, self._open_tree(place, b"", _CLONE | _CLOSE_ON_EXEC | _RECURSIVE | _EMPTY_PATH))
         os.close(place)
         self.set(tree, attributes, _RECURSIVE)
         return tree
@@ -190,36 +196,68 @@ class _Libc:
     def open(self, folder: int, path: str, resolve: int) -> int:
         """Open a path as a place only, with rules for the way there."""
         how = struct.pack("=3Q", os.O_PATH | os.O_CLOEXEC, 0, resolve)
-        size = ctypes.c_size_t(len(how))
-        return self.call(_OPENAT2, ctypes.c_int(folder), os.fsencode(path), how, size, what=path)
+        return _done(path, self._openat2(folder, os.fsencode(path), how, len(how)))
 
     def set(self, mounted: int, attributes: int, also: int = 0) -> None:
         """Set attributes of a mount; with `_RECURSIVE`, of all in it."""
         how = struct.pack("=4Q", attributes, 0, 0, 0)
-        flags = ctypes.c_uint(_EMPTY_PATH | also)
-        self.call(_MOUNT_SETATTR, ctypes.c_int(mounted), b"", flags, how, ctypes.c_size_t(len(how)))
+        _done("", self._set(mounted, b"", _EMPTY_PATH | also, how, len(how)))
+
+    def move(self, tree: int, folder: int, name: str = "") -> None:
+        """Lay a copied tree over a folder, or over what has a name in it: a link of that name isn't followed."""
+        flags = _FROM_EMPTY_PATH if name else _FROM_EMPTY_PATH | _TO_EMPTY_PATH
+        _done(name, self._move(tree, b"", folder, os.fsencode(name), flags))
+
+    def pivot_root(self) -> None:
+        """Let the working directory be the root, and what was the root be nowhere."""
+        _done("pivot_root", self._pivot_root(b".", b"."))
+        _done("umount", libc().umount2(b".", _DETACH))
+
+
+def _done(what: str | bytes, answer: int) -> int:
+    if answer < 0:
+        raise OSError(ctypes.get_errno(), "view", what)
+    return answer
+
+
+def _call(number: int, *kinds: type[Any]) -> Callable[..., int]:
+    """Return a system call whose arguments are of these kinds."""
+    kind = ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_long, *kinds, use_errno=True)
+    return partial(kind(("syscall", libc())), number)
+
+
+_calls = cache(_Libc)  # made before the first fork, and there after each
 
 
 class _View:
     """An empty tree that is filled. Places are absolute, as they will be seen; a link in one leads within the tree."""
 
-    def __init__(self, libc: _Libc) -> None:
-        self._libc = libc
-        libc.mount(b"tmpfs", b"/tmp", b"tmpfs", _NO_SETUID | _NO_DEVICES, b"mode=0755")
+    def __init__(self) -> None:
+        self._calls = _calls()
+        self._calls.mount(b"tmpfs", b"/tmp", b"tmpfs", _NO_SETUID | _NO_DEVICES, b"mode=0755")
         self._root = os.open("/tmp", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        # The folders that were made here, in the tree itself, with all those above each: nobody else sees them, and so
+        # the way into one needn't be looked at again.
+        self._own = {"/"}
 
     def bind(self, tree: int, place: str, *, is_real: bool = False) -> None:
         """Place a copied tree. On the way to a real place there are no links, or it isn't what it was."""
         is_folder = stat.S_ISDIR(os.fstat(tree).st_mode)
+        if self._makes(place) if is_folder else self._makes_file(place):
+            self._calls.move(tree, self._root, place[1:])
+            self._lay_over(place)
+            return
         way = _NO_LINKS if is_real else 0
         target = self._folder(place, way) if is_folder else self._file(place, way)
-        to_and_from = ctypes.c_uint(_FROM_EMPTY_PATH | _TO_EMPTY_PATH)
-        self._libc.call(_MOVE_MOUNT, ctypes.c_int(tree), b"", ctypes.c_int(target), b"", to_and_from)
+        self._calls.move(tree, target)
         os.close(target)
+        if not is_real:
+            self._own = {"/"}  # a link may have led into one of them
 
     def folder(self, place: str) -> None:
         """Make a folder, with those above it."""
-        os.close(self._folder(place))
+        if not self._makes(place):
+            os.close(self._folder(place))
 
     def empty(self, place: str, mode: str) -> None:
         """Place an empty folder, which may be written to."""
@@ -227,24 +265,28 @@ class _View:
 
     def link(self, target: str, place: str) -> None:
         """Make a link."""
-        above = self._folder(os.path.dirname(place) or "/")
-        os.symlink(target, os.path.basename(place), dir_fd=above)
+        folder, name = os.path.split(place)
+        if self._makes(folder):
+            os.symlink(target, place[1:], dir_fd=self._root)
+            return
+        above = self._folder(folder)
+        os.symlink(target, name, dir_fd=above)
         os.close(above)
 
     def seal(self, place: str) -> None:
         """Let what was placed there be read-only."""
         if place == "/":
-            self._libc.set(self._root, _READ_ONLY)
+            self._calls.set(self._root, _READ_ONLY)
             return
         mounted = self._open(place)
-        self._libc.set(mounted, _READ_ONLY)
+        self._calls.set(mounted, _READ_ONLY)
         os.close(mounted)
 
     def devices(self, place: str) -> None:
         """Place the devices that any program may use, and terminals of its own."""
         self.empty(place, "0755")
         for name in _DEVICES:
-            tree = self._libc.tree(f"/dev/{name}", _NO_SETUID)
+            tree = self._calls.tree(f"/dev/{name}", _NO_SETUID)
             self.bind(tree, f"{place}/{name}")
             os.close(tree)
         for name, target in _LINKS.items():
@@ -255,15 +297,49 @@ class _View:
     def become_root(self) -> None:
         """Leave the old tree for this one."""
         os.fchdir(self._root)
-        self._libc.call(_PIVOT_ROOT[os.uname().machine], b".", b".")
-        self._libc.done("umount", self._libc.c.umount2(b".", _DETACH))
+        self._calls.pivot_root()
         os.chdir("/")
         os.close(self._root)
 
     def _mount(self, place: str, kind: bytes, flags: int, options: str) -> None:
+        is_own = self._makes(place)
         folder = self._folder(place)
-        self._libc.mount(kind, f"/proc/self/fd/{folder}".encode(), kind, flags, options.encode())
+        self._calls.mount(kind, f"/proc/self/fd/{folder}".encode(), kind, flags, options.encode())
         os.close(folder)
+        if is_own:
+            self._lay_over(place)
+            self._own.add(place)
+        else:
+            self._own = {"/"}
+
+    def _makes(self, place: str) -> bool:
+        """Make a folder in the tree itself; False where what was laid there, or a link, is on the way, or it itself."""
+        if place in self._own:
+            return True
+        above = os.path.dirname(place)
+        if above == place or not self._makes(above):
+            return False
+        try:
+            os.mkdir(place[1:], 0o755, dir_fd=self._root)
+        except FileExistsError:
+            return False
+        self._own.add(place)
+        return True
+
+    def _makes_file(self, place: str) -> bool:
+        """Make a file, as `_makes` does."""
+        if not self._makes(os.path.dirname(place)):
+            return False
+        try:
+            os.mknod(place[1:], stat.S_IFREG | 0o666, dir_fd=self._root)
+        except FileExistsError:
+            return False
+        return True
+
+    def _lay_over(self, place: str) -> None:
+        """Take note that what was made there, and below, is there no longer."""
+        if place in self._own:
+            self._own = {own for own in self._own if own == "/" or not f"{own}/".startswith(f"{place}/")}
 
     def _folder(self, place: str, way: int = 0) -> int:
         """Open a folder; what isn't there yet is made."""
@@ -287,16 +363,15 @@ class _View:
         with suppress(FileNotFoundError):
             return self._open(place, way)
         above = self._folder(os.path.dirname(place), way)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             with suppress(FileExistsError):
-                os.close(os.open(os.path.basename(place), flags, 0o666, dir_fd=above))
+                os.mknod(os.path.basename(place), stat.S_IFREG | 0o666, dir_fd=above)
         finally:
             os.close(above)
         return self._open(place, way)
 
     def _open(self, place: str, way: int = 0) -> int:
-        return self._libc.open(self._root, place, _IN_ROOT | _NO_MAGIC_LINKS | way)
+        return self._calls.open(self._root, place, _IN_ROOT | _NO_MAGIC_LINKS | way)
 
 
 _MAKES: dict[str, Callable[..., None]] = {

@@ -20,6 +20,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 from dogu.workspace.launcher.going import Going
+from dogu.workspace.launcher.libc import libc
 from dogu.workspace.launcher.notices import Notice, Notices, path_of, tell
 from dogu.workspace.launcher.others import Others
 from dogu.workspace.launcher.seccomp import telling
@@ -288,7 +289,7 @@ class Writes(Notices):
                 return path
             if path.startswith(root + b"/"):
                 how = struct.pack("=QQQ", _PLACE, 0, _NO_OTHER_FILE_SYSTEM | _NO_MAGIC | _BENEATH)
-                opened = self._libc.syscall(_OPENAT2, place, path[len(root) + 1 :], how, len(how))
+                opened = libc().syscall(_OPENAT2, place, path[len(root) + 1 :], how, len(how))
                 if opened < 0:
                     raise OSError(ctypes.get_errno(), "beneath")
                 try:
