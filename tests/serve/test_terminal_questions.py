@@ -18,7 +18,7 @@ from dogu.policy.rule import KEPT, Rule
 from dogu.policy.verdict import Decision, JudgedCommand, Verdict
 from dogu.runtime.calls import ToolCall
 from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Elicitation, Given, Question
-from dogu.serve.terminal.cells import width_of
+from dogu.serve.terminal.cells import rows_of, width_of
 from dogu.serve.terminal.choices import Choice, Menu, OpenMenu, named, named_some
 from dogu.serve.terminal.confirm import TerminalConfirm
 from dogu.serve.terminal.connect import ConnectMenu
@@ -340,6 +340,14 @@ async def test_no_line_of_a_menu_is_wider_than_the_screen(columns: int):
         lines, row = OpenMenu(menu).lines(Style(has_color=True), columns, 12)
         assert all(width_of(line) < columns for line in lines)
         assert "❯" in lines[row]
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(20, 16), (32, 12), (40, 10), (80, 10), (80, 24), (200, 12)])
+async def test_a_list_stands_on_the_screen_whole_also_once_that_has_become_narrower(columns: int, rows: int):
+    choices = [Choice(str(n), f"some.key.{n}", "words of it " * n) for n in range(30)]
+    lines, _ = OpenMenu(Menu(choices, filters=True)).lines(Style(has_color=True), columns, rows)
+    assert rows_of("\n".join(lines), min(columns, 40)) <= rows - 3
+    assert "picks" in " ".join(lines)
 
 
 async def test_a_long_command_is_folded_shows_its_end_and_can_be_opened():

@@ -87,7 +87,9 @@ async def test_where_somebody_else_changed_a_file_nothing_is_done_unless_forced(
         await recorded.agent.run(prompt)
     stood = list(recorded.agent.history.contents)
     (recorded.root / "f").write_text("mine")
-    assert "stays where it is" in (await rewind("2")).text
+    refused = (await rewind("2")).text
+    assert "stays where it is" in refused
+    assert "restore f\n" in refused or "  f: " in refused, "named as it is called within the folder"
     assert recorded.agent.history.contents == stood
     assert (recorded.root / "f").read_text() == "mine"
     await rewind("2 --force")

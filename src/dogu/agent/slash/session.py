@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from anyio import to_thread
 
@@ -60,6 +61,7 @@ class _SessionCommands:
     def __init__(self, runtime: Runtime, fork: Callable[[], str]) -> None:
         self._runtime = runtime
         self._journal = runtime.journal
+        self._folder = runtime.roots[0]
         self._fork = fork
 
     async def undo(self, rest: str) -> Said:
@@ -76,8 +78,8 @@ class _SessionCommands:
             case _:
                 wanted = await to_thread.run_sync(self._named, " ".join(words))
         if is_preview:
-            return await self._said(lambda: plan_lines(self._journal.plan(wanted, consent)), goes_on)
-        return await self._said(lambda: undo_lines(self._journal.undo(wanted, consent)), goes_on)
+            return await self._said(lambda: plan_lines(self._journal.plan(wanted, consent), self._folder), goes_on)
+        return await self._said(lambda: undo_lines(self._journal.undo(wanted, consent), self._folder), goes_on)
 
     async def redo(self, rest: str) -> Said:
         if problem := _flags_problem("redo", rest):
@@ -86,8 +88,9 @@ class _SessionCommands:
         call = " ".join(words)
         if is_preview:
             wanted = Wanted(call_id=call)
-            return await self._said(lambda: plan_lines(self._journal.plan(wanted, consent, is_redo=True)), goes_on)
-        return await self._said(lambda: undo_lines(self._journal.redo(call, consent)), goes_on)
+            plan = partial(self._journal.plan, wanted, consent, is_redo=True)
+            return await self._said(lambda: plan_lines(plan(), self._folder), goes_on)
+        return await self._said(lambda: undo_lines(self._journal.redo(call, consent), self._folder), goes_on)
 
     async def _said(self, act: Callable[[], list[str]], goes_on: bool) -> Said:
         """Do it and say what came of it; not with a journal that isn't as it was written, unless told to."""
@@ -113,7 +116,8 @@ class _SessionCommands:
 
     async def done(self, _rest: str) -> Said:
         entries = await to_thread.run_sync(self._journal.entries)
-        return Said("\n".join(line for entry in entries for line in entry_lines(entry)) or say("Nothing was changed."))
+        lines = [line for entry in entries for line in entry_lines(entry, self._folder)]
+        return Said("\n".join(lines) or say("Nothing was changed."))
 
     async def diff(self, _rest: str) -> Said:
         from dogu.agent.session.diff import diff_text, session_diffs, session_pictures
@@ -235,7 +239,7 @@ class RewindCommand:
             report = await to_thread.run_sync(self._undo, turn, consent)
             if isinstance(report, list):
                 return Said("\n".join([*report, say("The conversation stays where it is.")]))
-            told += undo_lines(report) if report is not None else []
+            told += undo_lines(report, self._runtime.roots[0]) if report is not None else []
         restored = await to_thread.run_sync(restore, self._session.path, turn)
         prompt = restored.next_prompt
         self._agent.history.go_back(restored.contents)
@@ -250,7 +254,7 @@ class RewindCommand:
         try:
             plan = self._runtime.journal.plan(Wanted(since=turn), consent)
             if plan.refused:
-                return plan_lines(plan)
+                return plan_lines(plan, self._runtime.roots[0])
             return self._runtime.journal.undo(Wanted(since=turn), consent)
         except ToolError as error:
             if error.kind is ErrorKind.NOT_FOUND:

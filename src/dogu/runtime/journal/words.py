@@ -17,28 +17,29 @@ _MOST_LINES = 200
 _MOST_NAMED = 5
 
 
-def undo_lines(report: UndoReport) -> list[str]:
-    """Say what was brought back and what wasn't, a line each; never empty."""
-    lines = _bounded([say("{what}: {path}", what=say(what), path=visible_line(path)) for path, what in report.restored])
+def undo_lines(report: UndoReport, folder: str = "") -> list[str]:
+    """Say what was brought back and what wasn't, a line each; never empty. Paths are told from `folder` on."""
+    restored = [(_within(folder, path), what) for path, what in report.restored]
+    lines = _bounded([say("{what}: {path}", what=say(what), path=path) for path, what in restored])
     if report.refused:
         lines.append(say("Left as they are:") if report.restored else say("Nothing was undone:"))
-        lines += _refused_lines(report.refused)
+        lines += _refused_lines(report.refused, folder)
     lines += _advice(report.refused)
     return lines or [say("Everything was already as before.")]
 
 
-def plan_lines(plan: UndoPlan) -> list[str]:
-    """Say what an undo would do: the calls, then each path."""
+def plan_lines(plan: UndoPlan, folder: str = "") -> list[str]:
+    """Say what an undo would do: the calls, then each path, from `folder` on."""
     lines = [say("This would redo:") if plan.is_redo else say("This would undo:")]
     lines += [
         f"{entry.number:>4}  {_when(entry)}  {visible_line(said(entry.title) or entry.call_id)}" for entry in plan.calls
     ]
     lines += _bounded(
-        [f"  {_intention(step.now.state.kind, step.target.kind)} {visible_line(step.path)}" for step in plan.steps]
+        [f"  {_intention(step.now.state.kind, step.target.kind)} {_within(folder, step.path)}" for step in plan.steps]
     )
     if plan.refused:
         lines.append(say("It would leave as they are:"))
-        lines += _refused_lines(plan.refused)
+        lines += _refused_lines(plan.refused, folder)
     return [*lines, *_advice(plan.refused)]
 
 
@@ -48,13 +49,13 @@ def damage_lines(damages: Sequence[Damage], path: str) -> list[str]:
     return lines + [f"  {say('byte {offset}: {what}', offset=each.offset, what=say(each.what))}" for each in damages]
 
 
-def entry_lines(entry: Entry) -> list[str]:
-    """Say what a call changed."""
+def entry_lines(entry: Entry, folder: str = "") -> list[str]:
+    """Say what a call changed; paths are told from `folder` on."""
     state = f"  {say('(undone)')}" if entry.is_undone else ""
     lines = [f"{entry.number:>4}  {_when(entry)}  {visible_line(said(entry.title) or entry.call_id)}{state}"]
     for change in entry.changes:
         unsure = f"  {say('(by it or by somebody else)')}" if change.is_unsure else ""
-        lines.append(f"        {say(change.what)} {visible_line(change.path)}{unsure}")
+        lines.append(f"        {say(change.what)} {_within(folder, change.path)}{unsure}")
     return lines + [f"        {say(note)}" for note in entry.notes]
 
 
@@ -73,8 +74,13 @@ def writable(text: str) -> str:
     return text if written == text else written
 
 
-def _refused_lines(refused: Iterable[UndoRefusal]) -> list[str]:
-    return _bounded([f"  {visible_line(each.path)}: {say(each.reason)}" for each in refused])
+def _within(folder: str, path: str) -> str:
+    inside = path.startswith(os.path.join(folder, "")) and folder
+    return visible_line(os.path.relpath(path, folder) if inside else path)
+
+
+def _refused_lines(refused: Iterable[UndoRefusal], folder: str) -> list[str]:
+    return _bounded([f"  {_within(folder, each.path)}: {say(each.reason)}" for each in refused])
 
 
 def _advice(refused: Sequence[UndoRefusal]) -> list[str]:

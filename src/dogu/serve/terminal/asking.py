@@ -366,7 +366,7 @@ class Asking:
         columns, rows = self._columns(), self._size().rows
         if not self._is_armed:
             return [("", wrapped(say("A question is waiting until you stop typing."), columns - 1))]
-        lines, at = self._menu.lines(self._style, columns, rows // 2, is_beside_draft=self._has_draft())
+        lines, at = self._menu.lines(self._style, columns, rows, is_beside_draft=self._has_draft())
         before, after = lines[:at], lines[at:]
         above = ANSI("".join(f"{line}\n" for line in before)).__pt_formatted_text__()
         return [*above, ("[SetCursorPosition]", ""), *ANSI("\n".join(after)).__pt_formatted_text__()]

@@ -11,13 +11,15 @@ from collections.abc import Sequence
 import msgspec
 
 from dogu.language import say
-from dogu.serve.terminal.cells import cluster_before, fit, hanging, labelled, width_of, wrapped
+from dogu.serve.terminal.cells import cluster_before, fit, hanging, labelled, rows_of, width_of, wrapped
 from dogu.serve.terminal.style import Style
 from dogu.workspace.visible import visible_line
 
 _MOST_ROWS = 10
 _MOST_DIGITS = 9
 _FEWEST_CELLS = 6
+_NARROW = 40  # columns that a terminal may suddenly have
+_BELOW = 3  # rows: the input box, the status, and one to spare
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -113,9 +115,26 @@ class OpenMenu:
         return ""
 
     def lines(self, style: Style, columns: int, rows: int, *, is_beside_draft: bool = False) -> tuple[list[str], int]:
-        """Return the painted lines, the choices around the highlighted one and what keys do; and its own row."""
+        """Return the painted lines, the choices around the highlighted one and what keys do; and its own row.
+
+        There are so many that all stand on a screen of so many `rows` (0: of any), with the input box below. Of a list
+        also once that has become narrower: what a terminal then pushes off above is in nobody's hands.
+        """
         shown = self.shown
-        most = max(3, min(_MOST_ROWS, rows)) if len(shown) > _MOST_ROWS or self.menu.filters else len(shown)
+        most = len(shown)
+        if rows and (most > _MOST_ROWS or self.menu.filters):
+            most = min(most, _MOST_ROWS, max(3, rows // 2))
+        told = [style.paint(line, "dim") for line in self._help(columns, is_beside_draft=is_beside_draft)]
+        cells = min(columns, _NARROW) if self.menu.filters else columns
+        while True:
+            lines, row = self._window(most, style, columns)
+            if most <= 1 or not rows or rows_of("\n".join([*lines, *told]), cells) <= rows - _BELOW:
+                return [*lines, *told], row
+            most -= 1
+
+    def _window(self, most: int, style: Style, columns: int) -> tuple[list[str], int]:
+        """Return at most so many choices, those around the highlighted one, and its row."""
+        shown = self.shown
         at = min(self._at, max(0, len(shown) - 1))
         first = max(0, min(at - most // 2, len(shown) - most))
         widest = max((width_of(_words(each)) for each in self.menu.choices if each.detail), default=0)
@@ -134,10 +153,7 @@ class OpenMenu:
             lines.append(style.paint("  " + say("No matches."), "dim"))
         elif len(shown) > most:
             lines.append(style.paint(f"  {at + 1}/{len(shown)}", "dim"))
-        return [
-            *lines,
-            *(style.paint(line, "dim") for line in self._help(columns, is_beside_draft=is_beside_draft)),
-        ], row
+        return lines, row
 
     def _choice(self, number: int, each: Choice, style: Style, columns: int, widest: int, *, is_at: bool) -> list[str]:
         mark = style.paint("❯", "cyan", "bold") if is_at else " "

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dogu.workspace.staged import Written
 
 _ANSWER_TAKES_S = 1.0
+_MOVE_TAKES_S = 10.0  # on a machine that is very busy: what isn't moved by then can't outlive this program
 _STOP_TAKES_S = 12.0
 _LOOK_S = 0.1
 
@@ -262,7 +263,7 @@ async def stored_job(jobs: StoredJobs, line: SupervisorLine, command: str, direc
     try:
         folder = jobs.begin()
         line.hand_folder(folder)
-        with anyio.fail_after(_ANSWER_TAKES_S):
+        with anyio.fail_after(_MOVE_TAKES_S):
             while True:
                 event, facts = await line.next_event()
                 if event == "unmoved":
