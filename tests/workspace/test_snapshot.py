@@ -42,7 +42,9 @@ def seen(taken: TreeSnapshots, workspace: Path) -> dict[str, str]:
 
 
 def held(taken: TreeSnapshots, workspace: Path) -> dict[str, SnapshotRow]:
-    return {os.path.relpath(path, workspace).replace(os.sep, "/"): row for path, row in taken.rows()}
+    found = {os.path.relpath(path, workspace).replace(os.sep, "/"): row for path, row in taken.rows()}
+    found.pop(".", None)  # the root itself
+    return found
 
 
 def test_the_first_look_is_what_later_ones_compare_with(workspace: Path):
@@ -56,6 +58,7 @@ _CHANGES: list[tuple[Callable[[Path], object], dict[str, str]]] = [
     (lambda ws: (ws / "a/b/deep").write_text("peed"), {"a/b/deep": "changed"}),
     (lambda ws: (ws / "a/b/deep").chmod(0o600), {"a/b/deep": "changed"}),
     (lambda ws: (ws / "a").chmod(0o700), {"a": "changed"}),
+    (lambda ws: ws.chmod(0o710), {".": "changed"}),
     (lambda ws: os.utime(ws / "f", (1, 1)), {}),
     (lambda ws: shutil.rmtree(ws / "a"), {"a": "deleted", "a/b": "deleted", "a/b/deep": "deleted"}),
     (lambda ws: (ws / "x/y").mkdir(parents=True), {"x": "created", "x/y": "created"}),
@@ -241,8 +244,9 @@ def test_however_the_tree_changes_looks_add_up_to_what_is_there(
     workspace = tmp_path_factory.mktemp("any") / "ws"
     workspace.mkdir()
     taken = snapshots(workspace)
-    known: dict[str, SnapshotRow] = {}
-    for steps in [[], *commands]:
+    assert taken.look() == []
+    known = dict(taken.rows())  # the root itself
+    for steps in commands:
         for step in steps:
             apply(workspace, *step)
         for path, before, after, _ in taken.look():

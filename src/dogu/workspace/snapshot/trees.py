@@ -33,6 +33,7 @@ _COMES_LAST = frozenset(
     ("node_modules", ".venv", "venv", "target", "build", "dist", ".tox", ".cache", "__pycache__", "vendor")
 )
 _RACY_NS = 50_000_000
+_ITSELF = "."  # a root, among what is in it
 _OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
 
 
@@ -268,12 +269,9 @@ class TreeSnapshots:
             return
         is_known = path in self._folders
         old = unpacked(self._folders[path]) if is_known else {}
-        new: _Rows = {}
         try:
             self._events.watch(folder, path)
-            for name, status in _entries(folder):
-                if status.st_dev == self._devices[root] and _join(path, name) not in self._exclude:
-                    new[name] = self._see(path, name, folder, status, old.get(name), found)
+            new = self._rows_in(folder, path, old, found)
         finally:
             os.close(folder)
         for name, row in old.items():
@@ -281,12 +279,21 @@ class TreeSnapshots:
                 found.note(_join(path, name), row, None)
                 if row.kind == "folder":
                     self._forget(_join(path, name), found)
-        self._count += len(new) - (0 if found.is_full else len(old))
+        self._count += len(new) - ((_ITSELF in new) if found.is_full else len(old))
         changed: dict[str, SnapshotRow | None] = {name: row for name, row in new.items() if old.get(name) is not row}
         changed.update(dict.fromkeys(old.keys() - new.keys()))
         if changed or not is_known:
             self._put(path, new, old)
             self._index.note(path, changed)
+
+    def _rows_in(self, folder: int, path: str, old: _Rows, found: _Look) -> _Rows:
+        new: _Rows = {}
+        if path == found.root:
+            new[_ITSELF] = self._see_root(path, folder, old.get(_ITSELF), found)
+        for name, status in _entries(folder):
+            if status.st_dev == self._devices[found.root] and _join(path, name) not in self._exclude:
+                new[name] = self._see(path, name, folder, status, old.get(name), found)
+        return new
 
     def _opened(self, handle: int, path: str, below: str, found: _Look) -> int:
         """Open a folder, `below` the one of the handle, to list it; its owner is let in. -1 where that can't be."""
@@ -349,6 +356,15 @@ class TreeSnapshots:
             self._forget(below, found)
         if is_folder and (found.is_full or is_other):
             found.go_into(below)
+        return row
+
+    def _see_root(self, root: str, handle: int, old: SnapshotRow | None, found: _Look) -> SnapshotRow:
+        """Look at a root's own mode, owner and attributes, as its row among those in it; all others lie in a folder."""
+        status = os.fstat(handle)
+        mode = stat.S_IFDIR | self._closed.mode_of(root, stat.S_IMODE(status.st_mode))
+        row = _with_attributes(SnapshotRow("folder", mode, 0, _stamp(status)), handle, _ITSELF, status)
+        if old != row:
+            found.note(root, old, row)
         return row
 
     def _new_row(
@@ -468,6 +484,8 @@ def _entries(folder: int) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _join(folder: str, name: str) -> str:
+    if name == _ITSELF:
+        return folder
     return f"{folder}{name}" if folder.endswith("/") else f"{folder}/{name}"
 
 
