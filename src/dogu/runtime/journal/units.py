@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import takewhile
 
 from dogu.contract.errors import ToolError
 from dogu.language import told
@@ -139,17 +140,40 @@ class Units:
 def _homes(net: Mapping[str, PathChange], paths: Collection[str]) -> list[str]:
     """Return the paths that files which these hold have left, with the folders there that went."""
     left = {
-        change.before.digest: path
+        path: change.before.digest
         for path, change in net.items()
         if change.before.kind == "file" and change.before.size and change.after.kind == "missing"
     }
+    came = {
+        path: change.after.digest
+        for path, change in net.items()
+        if change.before.kind == "missing" and change.after.kind == "file"
+    }
+    by_content = {digest: path for path, digest in left.items()}
+    # Moved and then edited: what is nowhere any more, of the same name, or the only one.
+    lost = [path for path, digest in left.items() if digest not in came.values()]
+    others = [path for path, digest in came.items() if digest not in by_content]
     found: set[str] = set()
     for path in paths:
-        home = left.get(net[path].after.digest, "") if net[path].before.kind == "missing" else ""
-        while home in net and home not in found:
-            found.add(home)
-            home = os.path.dirname(home)
+        homes = [by_content[net[path].after.digest]] if came.get(path) in by_content else []
+        if path in others:
+            homes = _likest(path, lost) or (lost if len(lost) == len(others) == 1 else [])
+        for home in homes:
+            while home in net and home not in found:
+                found.add(home)
+                home = os.path.dirname(home)
     return sorted(found.difference(paths))
+
+
+def _likest(path: str, others: Sequence[str]) -> list[str]:
+    """Return those of the paths that end as this one does, in as many names as any of them and at least in one."""
+
+    def shared(other: str) -> int:
+        pairs = zip(reversed(path.split("/")), reversed(other.split("/")), strict=False)
+        return len([*takewhile(lambda pair: pair[0] == pair[1], pairs)])
+
+    most = max(map(shared, others), default=0)
+    return [other for other in others if most and shared(other) == most]
 
 
 def _repositories(
