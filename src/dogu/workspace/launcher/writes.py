@@ -249,8 +249,8 @@ class Writes(Notices):
             known_ns = self._until_ns.get(stamp[2], own_ns)
             is_late = not known_ns or (stamp[1] > known_ns and stamp[1] > self._others.closed_ns(stamp[2]))
             self._until_ns[stamp[2]] = 0 if is_late else until_ns
-        is_still_there = then == GONE and stamp[2:] == before[2:]  # the call failed that was to remove it
-        is_other = then not in (NEW, stamp[2] if stamp else GONE) and not is_still_there
+        has_failed = stamp[2:] == before[2:] and (then == GONE or not stamp)  # the call that was to remove or link it
+        is_other = then not in (NEW, stamp[2] if stamp else GONE) and not has_failed
         self._noted[path] = (before, FOREIGN if is_other else now, until_ns)
 
     def _note_moved(self, path: bytes, target: bytes, stamp: Stamp, there: Stamp, *, is_own: bool) -> None:

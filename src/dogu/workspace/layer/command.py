@@ -93,7 +93,7 @@ class CommandLayers:
     def _must_be_seen(self, command: str, roots: Sequence[str]) -> bool:
         if self.goes_without(command) or _GOES_ON.search(command) or _WAITS.search(command):
             return True
-        if _opens_pipe(command, roots):
+        if _opens_pipe(command, roots) or (not holds_renames() and _links_and_compares(command)):
             return True
         return _RENAMES.search(command) is not None and not (holds_renames() or can_tell())
 
@@ -218,6 +218,16 @@ class CommandLayers:
         for folder in {self._folder, *others, *map(shared_place, roots)}:
             clear_dead(folder)
         self._has_cleared = True
+
+
+def _links_and_compares(command: str) -> bool:
+    """Whether git clones what is here: it links files and refuses links that aren't the file it saw by their number,
+    which a layer keeps only where the kernel can note it."""
+    for part in _BETWEEN_PARTS.split(command):
+        words = {os.path.basename(word) for word in part.split()}
+        if "git" in words and words & {"clone", "submodule"} and "://" not in part and "@" not in part:
+            return True
+    return False
 
 
 def _opens_pipe(command: str, roots: Sequence[str]) -> bool:
