@@ -162,20 +162,33 @@ def open_folder_below(handle: int, path: str) -> int:
 
 
 def open_long(path: str, flags: int = _HANDLE) -> int:
-    """Open an absolute path of any length, by default as a handle of a folder. Raises OSError."""
+    """Open an absolute path of any length, by default as a handle of a folder; no part of it may be a symbolic link by
+    now, as far as the kernel can tell. Raises OSError."""
     if sys.platform == "win32":
         return fs.open(path, flags)  # NT takes a path of any length at once
     *above, last = _pieces(path)
-    if not above:
-        return fs.open(path, flags)
-    handle = fs.open("/", _HANDLE)
+    handle = fs.open("/", _HANDLE) if above else _AT_FDCWD
     try:
         for piece in above:
-            handle, old = fs.open(piece, _HANDLE, dir_fd=handle), handle
+            handle, old = _open_plainly(piece, _HANDLE, handle), handle
             close(old)
-        return fs.open(last, flags, dir_fd=handle)
+        return _open_plainly(last, flags, handle)
     finally:
-        close(handle)
+        if handle != _AT_FDCWD:
+            close(handle)
+
+
+def _open_plainly(path: bytes, flags: int, start: int) -> int:
+    opened = openat2(start, path, flags, _RESOLVE_NO_SYMLINKS)
+    if opened is not None:
+        return opened
+    if _kernel_can:
+        import ctypes
+
+        error = ctypes.get_errno()
+        if error != errno.EPERM:  # as some containers answer to a call that they don't know
+            raise OSError(error, os.strerror(error), path)
+    return fs.open(path, flags, dir_fd=None if start == _AT_FDCWD else start)
 
 
 class Closed:

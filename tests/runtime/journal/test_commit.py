@@ -46,6 +46,7 @@ MORE_CASES = {
     "one of several names given to another, the second written, the third made anew": "ln a b; ln a c; ln -f a one; "
     "truncate -s 2 c; sed -i s/a/A/ a",
     "names parted and joined anew": "ln a b; ln a c; cp -p a t; mv t b; ln -f b c; echo more >> a",
+    "a large file of two names appended to": "ln large big; truncate -s 6M large; echo more >> big",
     "new files with two names": "mkdir n; echo x > n/x; ln n/x y; ln n/x n/z",
     "a new folder with what was elsewhere": "mkdir -p n/m; mv a n/m; cp -r d n; ln n/d/e/f n/g",
     "a folder moved into the one in its place": "mv d t; mkdir d; mv t d/e; echo 1 > d/new",
@@ -216,6 +217,37 @@ async def test_what_a_command_without_a_layer_did_is_undone_and_redone(name: str
     assert place.tree() == after
 
 
+@pytest.mark.skipif(not holds_renames(), reason="only the machine's root writes through hard links in a layer")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo more >> one; cp --remove-destination a one",
+        "echo more >> one; rm one",
+        "mv one d/x; echo more >> d/x",
+        "chmod 600 one; mv a one",
+        "mv one d/x; mv d y; echo more >> y/x; rm y/x",
+        "mv one x",
+    ],
+)
+async def test_what_is_written_by_a_name_that_then_goes_shows_at_the_others_too(
+    command: str, place: Place, tmp_path: Path
+):
+    twin = tmp_path / "twin"
+    shutil.copytree(place.root / "d", twin / "d", symlinks=True)
+    for name in ("a", "one"):
+        shutil.copy2(place.root / name, twin)
+    (twin / "two").hardlink_to(twin / "one")
+    before = place.tree()
+    await place.run(command)
+    await anyio.run_process(["bash", "-c", command], cwd=twin)
+    now = (place.root / "two").stat(), (twin / "two").stat()
+    assert (place.root / "two").read_text() == (twin / "two").read_text()
+    assert now[0].st_mode == now[1].st_mode
+    assert now[0].st_nlink == now[1].st_nlink
+    assert (await to_thread.run_sync(place.journal.undo)).refused == ()
+    assert place.tree() == before
+
+
 async def test_very_many_files_come_back_and_go_again_also_those_that_hold_the_same(place: Place):
     for number in range(250):
         (place.root / f"d/same{number}").write_text("same\n")
@@ -315,6 +347,21 @@ async def test_a_tree_too_deep_for_a_path_is_kept_undone_and_redone(place: Place
     assert depth() == 0
     assert (await to_thread.run_sync(place.journal.undo)).done
     assert depth() == 60
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "home"),
+    [("mv d x; echo more >> x/e/f", "x/e/f", "d/e/f"), ("mv a x; echo more >> x", "x", "a")],
+)
+async def test_one_file_that_was_moved_and_written_to_comes_back_to_where_it_lay(
+    command: str, name: str, home: str, place: Place
+):
+    held = (place.root / home).read_text()
+    await place.run(command)
+    report = await to_thread.run_sync(lambda: place.journal.undo(Wanted(path=str(place.root / name))))
+    assert report.refused == ()
+    assert (place.root / home).read_text() == held
+    assert not (place.root / name).exists()
 
 
 async def test_a_folder_that_the_user_removed_meanwhile_does_not_come_back(place: Place):

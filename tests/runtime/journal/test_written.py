@@ -71,7 +71,7 @@ class Place:
     def tree(self) -> dict[str, object]:
         """All that is there, but for times and git's index, which holds them."""
         found: dict[str, object] = {}
-        for path in sorted(self.root.rglob("*")):
+        for path in [self.root, *sorted(self.root.rglob("*"))]:
             status = path.lstat()
             is_read = stat.S_ISREG(status.st_mode) and path.name != "index" and status.st_size < 1 << 30
             held = path.read_bytes() if is_read else status.st_size if path.name == "hole" else None
@@ -121,6 +121,8 @@ async def place(tmp_path: Path, heard: None) -> AsyncIterator[Place]:
         "git init -q; git add -A; git -c user.name=a -c user.email=b commit -qm one; git gc -q; rm d/f; git stash -q || true",
         'python3 -c \'import os; os.rename("d", "d2")\' & wait; touch d2/f a',
         "mv a ../a; mv d/f ..; mv ../f f2; echo x >> f2; mv ../missing b || mv b ../missing/ || echo y >> b",
+        "perl -e 'link q(d), q(n) and die; open F, q(>n); print F 1'; ln d/f f2; ln a f2 || cp a f2",
+        "chmod 711 .; echo x > a; rmdir missing || chmod 1701 $PWD",
         "exec 3>>a 4>>a; echo x >&3; echo y > /proc/self/fd/4; exec 3>&- 4>&-; echo z >> a; (echo x >> b &); wait",
     ],
 )

@@ -9,14 +9,16 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
 from dogu.runtime.journal.kept import Kept, take_source
+from dogu.runtime.journal.on_disk import sync
 from dogu.runtime.journal.reach import JournalReach
 from dogu.runtime.journal.states import (
+    State,
     make_device,
     put_attributes,
     see,
@@ -28,11 +30,9 @@ from dogu.workspace.atomic_write import AtomicWriter, OldFile
 from dogu.workspace.held import git_folder
 from dogu.workspace.openat import LastFolder, Place, is_there
 from dogu.workspace.os_errors import explain
-from dogu.workspace.syscalls import Syscalls, sync_file_system
-from dogu.workspace.system import IS_WINDOWS
+from dogu.workspace.syscalls import Syscalls
 
 _MOST_AT_ONCE = 10_000
-_FEW = 8  # so many files are synced one by one
 _CANNOT = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
 _CANNOT_LINK = (*_CANNOT, errno.ENOENT, errno.EXDEV, errno.EMLINK, errno.EPERM)
 _OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
@@ -94,7 +94,7 @@ class Applier:
         gone = {step.path for step in replaced if self._tried(step, self._take_away)}
         self._put([step for each in replaced if (step := each.without_old(gone)) is not None])
         if self._durable:
-            self._sync([*steps, *replaced])
+            sync({step.path: "." for step in (*steps, *replaced)}, self._place)
         self._let_go()
         return self._done, [*self._refused.values()]
 
@@ -211,7 +211,7 @@ class Applier:
             else:
                 self._withdraw(step)
         if self._durable:
-            self._sync(ready, {step.path: self._name_of(step.number) for step in ready})
+            sync({step.path: self._name_of(step.number) for step in ready}, self._place)
         for step in ready:
             if not self._tried(step, self._swap):
                 self._withdraw(step)
@@ -394,14 +394,20 @@ class Applier:
             raise ToolError(ErrorKind.NOT_FOUND, told("what it held before wasn't kept"))
 
         def refuse_changed(old: OldFile | None) -> None:
+            if old is None:
+                raise _changed_now()
+            found = State("file", size=old.status.st_size, digest=old.digest, mtime_ns=old.status.st_mtime_ns)
             # Another of its names may have brought it there already.
-            if old is None or old.digest not in (step.now.state.digest, step.target.digest):
+            if not (found.has_same_content(step.now.state) or found.has_same_content(step.target)):
                 raise _changed_now()
 
         self._writer.write(place, data, refuse_changed)
         if step.now.status is not None:
             self._touched.add(step.now.status.st_ino)
         put_attributes(place, step.target, has_marks=False)
+        times = times_of(step.target)
+        if times is not None and (step.source or step.sets_time or step.target.is_known_by_time):
+            fs.utime(place.name, ns=times, dir_fd=place.parent, follow_symlinks=False)
 
     def _check_still(self, place: Place, step: Step) -> None:
         self._check_is(step, fs.stat(place.name, dir_fd=place.parent, follow_symlinks=False))
@@ -422,21 +428,6 @@ class Applier:
                 raise
             fs.link(old, new, src_dir_fd=place.parent, dst_dir_fd=place.parent, follow_symlinks=False)
             fs.unlink(old, dir_fd=place.parent)
-
-    def _sync(self, steps: Sequence[Step], names: Mapping[str, str] | None = None) -> None:
-        """Have it on the disk: a few files one by one, many by one call for the file system."""
-        if IS_WINDOWS or len(steps) <= _FEW:
-            for step in steps:
-                with suppress(ToolError, OSError), self._place(step.path) as place:
-                    _sync_name(place.parent, names.get(step.path, "") if names else ".")
-            return
-        devices: set[int] = set()
-        for path in {os.path.dirname(step.path): step.path for step in steps}.values():
-            with suppress(ToolError, OSError), self._place(path) as place:
-                device = os.fstat(place.parent).st_dev
-                if device not in devices:
-                    devices.add(device)
-                    sync_file_system(place.parent)
 
 
 def _is_of(step: Step, inodes: Collection[int]) -> bool:
@@ -461,13 +452,3 @@ def _remove_folder(place: Place) -> None:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
         raise _OthersInsideError(ErrorKind.IO_ERROR, told("the folder stays: it holds other files")) from error
-
-
-def _sync_name(folder: int, name: str) -> None:
-    if name:
-        with suppress(OSError):
-            descriptor = fs.open(name, _OPEN, dir_fd=folder)
-            try:
-                fs.fsync(descriptor)
-            finally:
-                os.close(descriptor)

@@ -14,6 +14,7 @@ import msgspec
 
 from dogu.contract.errors import ToolError
 from dogu.language import told
+from dogu.runtime.journal.conflicts import Folders
 from dogu.runtime.journal.kept import IN_LOG_BYTES, Kept
 from dogu.runtime.journal.log import ChangeRecord
 from dogu.runtime.journal.reach import FolderLooks, JournalReach, look_at
@@ -26,14 +27,14 @@ from dogu.runtime.journal.states import (
     State,
     digest_by_stamp,
     is_stamp,
-    names_of_linked,
     see,
 )
 from dogu.runtime.journal.steps import Step
 from dogu.runtime.journal.undo import MANY
 from dogu.workspace import fs
-from dogu.workspace.held import Head, beside, git_folder, head_of, held, related, untold
-from dogu.workspace.openat import LastFolder, identity_of, open_long
+from dogu.workspace.held import git_folder, head_of, held, related, untold
+from dogu.workspace.linked import names_of_linked
+from dogu.workspace.openat import LastFolder, open_long
 from dogu.workspace.staged import StagedChange
 
 _MANY = 2_000  # new files; of so many, the contents aren't read to know them again
@@ -114,7 +115,7 @@ class Stager:
 
     def stage(self, changes: Sequence[StagedChange], began_ns: int, force: Collection[str]) -> Staged:
         """Look at each path, keep what is there, and say what is to be done. Raises OSError."""
-        self._folders = _Folders(self._roots, began_ns)
+        self._folders = Folders(self._roots, began_ns, changes)
         expanded = self._expanded(changes)
         self._moved = {change.source for change in expanded if change.moved_from}
         self._is_many = sum(1 for change in expanded if change.source) > _MANY
@@ -122,7 +123,7 @@ class Stager:
         try:
             self._find_leaders(expanded)
             self._theirs = untold(change.path for change in expanded if not change.comes_along)
-            seen = self._without_conflicts(expanded, began_ns, force)
+            seen = self._without_conflicts(expanded, force)
             for change in expanded:
                 try:
                     self._stage_one(change, seen)
@@ -148,9 +149,7 @@ class Stager:
             if change.in_place or self._looked_at[change.path].state.is_same_as(state):
                 self._leaders.setdefault((status.st_dev, status.st_ino), change.path)
 
-    def _without_conflicts(
-        self, changes: Sequence[StagedChange], began_ns: int, force: Collection[str]
-    ) -> dict[str, Seen]:
+    def _without_conflicts(self, changes: Sequence[StagedChange], force: Collection[str]) -> dict[str, Seen]:
         """Look at each path and return what is there, but for those in whose way something stands, with their kin."""
         seen: dict[str, Seen] = {}
         touched: dict[str, str] = {}
@@ -164,7 +163,7 @@ class Stager:
             except ToolError as error:
                 self._found.conflicts.append((change.path, error.message))
                 continue
-            conflict = self._gone.get(os.path.dirname(change.path), "") or self._conflict(change, found, began_ns)
+            conflict = self._gone.get(os.path.dirname(change.path), "") or self._conflict(change, found)
             if conflict and change.path not in force and change.path not in self._moved:
                 touched[change.path] = conflict
                 if found.status is None and change.source:
@@ -183,7 +182,7 @@ class Stager:
 
         others = held(mine, self._roots, head)
         self._leave_out(seen, others, told("another program has it open or locked"))
-        outrun = _outrun([path for path in mine if path in seen], sources, began_ns, head)
+        outrun = self._folders.outrun([path for path in mine if path in seen], sources, head)
         self._leave_out(
             seen, outrun, told("it belongs with another file in its folder that somebody changed meanwhile")
         )
@@ -211,15 +210,10 @@ class Stager:
                 self._whole -= within
                 self._found.conflicts += [(each, why) for each in sorted(within - {path})]
 
-    def _conflict(self, change: StagedChange, seen: Seen, began_ns: int) -> str:
-        if self._folders.is_another(os.path.dirname(change.path), change.within):
-            return told("the folder it lies in has been replaced since the command began")
-        own = change.moved_from or change.path
-        if change.origin and self._folders.is_another(own, change.origin):
-            return told("the folder has been replaced since the command began")
+    def _conflict(self, change: StagedChange, seen: Seen) -> str:
         if change.path in self._theirs:
             return told("it is another user's, who may have it open")
-        return _conflict(change, seen, began_ns)
+        return self._folders.conflict(change, seen)
 
     def _stage_one(self, change: StagedChange, looked_at: Mapping[str, Seen]) -> None:
         found = self._found
@@ -374,69 +368,9 @@ class Stager:
         ]
 
 
-class _Folders:
-    """Whether folders are still those that a command saw, each looked at once; `began_ns` is when it began.
-
-    Where the kernel has noted no identity (in a user namespace), one that was renamed meanwhile tells it by its times:
-    its own changed, and that of the folder which lists it.
-    """
-
-    def __init__(self, roots: Sequence[str], began_ns: int) -> None:
-        self._roots = roots
-        self._began_ns = began_ns
-        self._others: dict[str, bool] = {}
-
-    def is_another(self, folder: str, identity: bytes) -> bool:
-        """Whether there is a folder that isn't the one of this identity (b"": that was there before)."""
-        if folder not in self._others:
-            self._others[folder] = self._looked_at(folder, identity)
-        return self._others[folder]
-
-    def _looked_at(self, folder: str, identity: bytes) -> bool:
-        try:
-            handle = open_long(folder, _LIST)
-        except OSError:
-            return False
-        try:
-            now = identity_of(handle) if identity else b""
-            if now:
-                return now != identity
-            if folder in self._roots or folder == "/":
-                return False
-            above = os.stat("..", dir_fd=handle)
-            if os.fstat(handle).st_ctime_ns > self._began_ns < above.st_mtime_ns:
-                return True
-        finally:
-            os.close(handle)
-        return self.is_another(os.path.dirname(folder), b"")
-
-
 def _is_one_file(seen: Seen, path: str) -> bool:
     try:
         return seen.status is not None and os.path.samestat(seen.status, os.lstat(path))
-    except OSError:
-        return False
-
-
-def _conflict(change: StagedChange, seen: Seen, began_ns: int) -> str:
-    if seen.status is None:
-        return told("somebody removed it since the command began") if change.was_there and change.source else ""
-    if stat.S_ISDIR(seen.status.st_mode):
-        return ""  # its time says only that something in it changed, and that is looked at by itself
-    if seen.status.st_ctime_ns > began_ns:
-        return told("somebody changed it since the command began")
-    return ""
-
-
-def _outrun(paths: Collection[str], known: Collection[str], began_ns: int, head: Head) -> set[str]:
-    """Return the paths that are one thing with a file that the command didn't change, and somebody did meanwhile."""
-    others = {path: kin for path, kin in beside(paths, head).items() if not git_folder(path)}
-    return {path for path, kin in others.items() if any(_is_newer(one, began_ns) for one in kin if one not in known)}
-
-
-def _is_newer(path: str, began_ns: int) -> bool:
-    try:
-        return os.lstat(path).st_ctime_ns > began_ns
     except OSError:
         return False
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
 import msgspec
 
 from dogu.workspace import fs
 from dogu.workspace.digest import digest_of, digest_of_blocks
+from dogu.workspace.linked import names_of_linked
 from dogu.workspace.openat import Place
 from dogu.workspace.syscalls import KEPT_XATTRS, LAYERS_XATTRS, read_xattrs
 from dogu.workspace.system import IS_LINUX
@@ -25,7 +26,6 @@ LARGEST_READ_BYTES = 1 << 30
 LARGEST_READ_ON_COMMIT_BYTES = 4 << 20  # larger ones are known by their stamps
 _STAMP = "stamp:"
 _BLOCK_BYTES = 1 << 20
-_MOST_LOOKED_AT = 50_000  # files, for the other names of one
 _BLOCK = 512  # what `st_blocks` counts
 _OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
 
@@ -174,24 +174,6 @@ def peers_of(path: str, status: os.stat_result, roots: Sequence[str]) -> tuple[b
     if status.st_nlink < 2:
         return ()
     return tuple(os.fsencode(each) for each in names_of_linked(roots).get(status.st_ino, ()) if each != path)
-
-
-def names_of_linked(roots: Sequence[str]) -> dict[int, list[str]]:
-    """Return the paths of the files with several names, by their inode."""
-    found: dict[int, list[str]] = {}
-    count = 0
-    for root in roots:
-        for base, _, names in os.walk(root):
-            count += len(names)
-            if count > _MOST_LOOKED_AT:
-                return found
-            for name in names:
-                path = os.path.join(base, name)
-                with suppress(OSError):
-                    status = os.lstat(path)
-                    if status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
-                        found.setdefault(status.st_ino, []).append(path)
-    return found
 
 
 def digest_by_stamp(inode: int, size: int, mtime_ns: int) -> str:

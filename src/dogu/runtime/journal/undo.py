@@ -17,8 +17,9 @@ from dogu.runtime.journal.choice import Consent, Wanted, call_to_redo, calls_to_
 from dogu.runtime.journal.entries import Entries, Entry, PathChange, net_changes, with_digests
 from dogu.runtime.journal.kept import IN_LOG_BYTES, Kept
 from dogu.runtime.journal.log import ChangeRecord, JournalLog, Record
+from dogu.runtime.journal.peers import is_parted, names_by_file, peers_now, without_foreign_names
 from dogu.runtime.journal.reach import FolderLooks, JournalReach, look_at
-from dogu.runtime.journal.states import NOT_KEPT, UNKNOWN_OWNER, Seen, State, is_stamp, names_of_linked
+from dogu.runtime.journal.states import NOT_KEPT, UNKNOWN_OWNER, Seen, State, is_stamp
 from dogu.runtime.journal.steps import FORCE, UNSURE, Step, UndoRefusal
 from dogu.runtime.journal.units import Units
 from dogu.workspace import fs
@@ -103,8 +104,8 @@ class Restorer:
                 if change.is_time_only and change.before.kind == "file" and not consent.force:
                     sets_time = sets_time and _has_a_known_time(change, seen.state)
                 target = change.before.completed_by(seen.state)
-                peers, is_parted = change.after.peers, _is_parted(change, seen, reach)
-                step = Step(number, path, seen, target, peers=peers, sets_time=sets_time, is_parted=is_parted)
+                peers, parts = change.after.peers, is_parted(change, seen, reach)
+                step = Step(number, path, seen, target, peers=peers, sets_time=sets_time, is_parted=parts)
             except ToolError as error:
                 refused.append(UndoRefusal(path, error.message))
                 continue
@@ -134,7 +135,7 @@ class Restorer:
             return UndoReport((), (), plan.refused, plan.is_redo)
         noted = [*plan.steps, *plan.unchanged]
         steps = [msgspec.structs.replace(step, number=at) for at, step in enumerate(noted)]
-        steps = _without_foreign_names(steps, reach)
+        steps = without_foreign_names(steps, reach)
         changes, refused, contents, count = self._kept_present(steps, plan, reach)
         record = Record(
             "changes",
@@ -170,7 +171,7 @@ class Restorer:
                 steps.append(msgspec.structs.replace(step, now=look_at(reach, change.path, change.after), source=""))
             except ToolError:
                 continue
-        to_do, refused = _left_to_do(_without_foreign_names(steps, reach), changes)
+        to_do, refused = _left_to_do(without_foreign_names(steps, reach), changes)
         keep_by_name([step for step in to_do if self._is_lost(step)], reach, self._kept)
         _, failed = self._applier(number, reach).apply(to_do)
         return [*refused, *failed]
@@ -231,9 +232,9 @@ class Restorer:
         to_log: list[Step] = []
         by_name: list[Step] = []
         size = 0
-        names = _names_by_file(steps, reach)
+        names = names_by_file(steps, reach)
         for step in steps:
-            now = msgspec.structs.replace(step.now.state, where=NOT_KEPT, peers=_peers(step, names, reach))
+            now = msgspec.structs.replace(step.now.state, where=NOT_KEPT, peers=peers_now(step, names, reach))
             if now.kind == "file" and not now.has_same_content(step.target) and self._kept.find(now) is None:
                 if (len(steps) > MANY or now.size > IN_LOG_BYTES) and self._goes(step):
                     by_name.append(step)  # costs less than to read it, and to free what it takes
@@ -284,18 +285,6 @@ def _left_midway(failed: Sequence[UndoRefusal], reach: JournalReach) -> Generato
         with suppress(ToolError):
             if not each.is_final:
                 yield os.fsencode(each.path), look_at(reach, each.path).state
-
-
-def _is_parted(change: PathChange, seen: Seen, reach: JournalReach) -> bool:
-    """Whether a file that holds what it held before is another one than its names of then, or one with those of now."""
-    before, after, status = change.before, change.after, seen.status
-    if status is None or not seen.state.has_same_content(before):
-        return False
-    if any(not _is_one(peer, status) for peer in before.peers):
-        return True
-    is_known = before.links < 2 or before.peers
-    added = {*after.peers} - {*before.peers} if is_known and status.st_nlink > 1 else ()
-    return any(_still_peers(added, status, before, reach))
 
 
 def _has_a_known_time(change: PathChange, now: State) -> bool:
@@ -419,68 +408,6 @@ def contents_of(steps: Sequence[Step], reach: JournalReach) -> Generator[bytes]:
         if len(data) != state.size or (not is_stamp(state.digest) and digest_of(data) != state.digest):
             raise ToolError(ErrorKind.STALE, told("somebody changed it just now"))
         yield data
-
-
-def _names_by_file(steps: Sequence[Step], reach: JournalReach) -> dict[tuple[int, int], list[str]]:
-    """Return the names of the files that have several, where the folders aren't too large to look for all of them."""
-    found: dict[tuple[int, int], list[str]] = {}
-    links: dict[tuple[int, int], int] = {}
-    for step in steps:
-        status = step.now.status
-        if status is not None and status.st_nlink > 1 and step.now.state.kind == "file":
-            found.setdefault((status.st_dev, status.st_ino), []).append(step.path)
-            links[(status.st_dev, status.st_ino)] = status.st_nlink
-    others = names_of_linked(reach.folders) if any(len(found[file]) < count for file, count in links.items()) else {}
-    for file, names in found.items():
-        names += [path for path in others.get(file[1], ()) if path not in names]
-    return found
-
-
-def _without_foreign_names(steps: Sequence[Step], reach: JournalReach) -> list[Step]:
-    """Mark the files of several names that are one with others than they shall be one with: those aren't written to."""
-    names = _names_by_file(steps, reach)
-    leaving = {os.fsencode(step.path) for step in steps if step.target.links < 2 or step.is_parted}
-    leaving |= {os.fsencode(step.path) for step in steps if step.target.kind != "file"}
-    put = {os.fsencode(step.path): step.keeps_names for step in steps if not step.keeps_content}
-
-    def is_another(step: Step) -> bool:
-        wanted = {os.fsencode(step.path), *step.target.peers}
-        if len(wanted) < 2 or not step.keeps_names:
-            return False
-        if {*_peers(step, names, reach)} - wanted - leaving:
-            return True
-        # They become one with a name that stays as it is, else with the first of those that are written to.
-        first = min(sorted(wanted), key=lambda path: 0 if path not in put else 1 if put[path] else 2)
-        return not _is_one(first, step.now.status)
-
-    return [msgspec.structs.replace(step, is_another=True) if is_another(step) else step for step in steps]
-
-
-def _is_one(path: bytes, status: os.stat_result | None) -> bool:
-    """Whether the name is this file's, or nobody's."""
-    try:
-        return status is not None and os.path.samestat(os.lstat(path), status)
-    except OSError:
-        return True
-
-
-def _peers(step: Step, names: Mapping[tuple[int, int], Sequence[str]], reach: JournalReach) -> tuple[bytes, ...]:
-    """Return the other names of the file that a step finds, among these paths and those that were known."""
-    status = step.now.status
-    if status is None or status.st_nlink < 2:
-        return ()
-    found = dict.fromkeys(os.fsencode(path) for path in names.get((status.st_dev, status.st_ino), ()))
-    found |= dict.fromkeys(_still_peers(step.peers, status, step.target, reach))
-    return tuple(peer for peer in found if peer != os.fsencode(step.path))
-
-
-def _still_peers(peers: Iterable[bytes], status: os.stat_result, like: State, reach: JournalReach) -> Generator[bytes]:
-    """Give those of the names that are the same file yet."""
-    for peer in peers:
-        with suppress(ToolError):
-            other = look_at(reach, os.fsdecode(peer), like).status
-            if other is not None and os.path.samestat(other, status):
-                yield peer
 
 
 def undo_title(plan: UndoPlan, known: Mapping[int, Entry]) -> str:

@@ -18,24 +18,38 @@ import msgspec
 
 from dogu.workspace import fs
 from dogu.workspace.launcher.layers import holds_renames
+from dogu.workspace.layer.linked import written_by_other_names
 from dogu.workspace.layer.make import Layer, Layers
-from dogu.workspace.openat import Closed, identity_of, open_long, shuts_out
+from dogu.workspace.layer.marks import (
+    attributes_of,
+    is_copy_of,
+    is_opaque_mark,
+    is_origin_mark,
+    is_unchanged,
+    is_whiteout,
+    marks_of,
+    origin_of,
+    own_attributes,
+    path_in,
+    status_of,
+)
+from dogu.workspace.openat import Closed, open_long, shuts_out
 from dogu.workspace.staged import StagedChange
 
-_MARKS = ("user.overlay.", "trusted.overlay.")
 _REDIRECT = "trusted.overlay.redirect"
 _MODE = "user.overlay.dogu.mode"  # ours: the mode of a folder that its owner was let into; the kernel hides it
-_ORIGIN_HEAD_BYTES, _ORIGIN_MAGIC = 21, 0xFB
 _SKEW_NS = 10**9
 _LIST = os.O_RDONLY | fs.O_DIRECTORY | fs.O_CLOEXEC
-_READ = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
-_PIECE_BYTES = 1 << 20
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
 def changes_in(layers: Layers) -> list[StagedChange]:
     """Return what the command changed, each folder before what is in it; blocks, for as much as was changed."""
-    return [change for layer in layers.all for change in _Reader(layer).changes()]
+    found: list[StagedChange] = []
+    for layer in layers.all:
+        changes = [*_Reader(layer).changes()]
+        found += [*changes, *written_by_other_names(layer, changes)]
+    return found
 
 
 class _Folder(msgspec.Struct, frozen=True):
@@ -109,9 +123,9 @@ class _Reader:
 
     def _moved_from(self, upper: int, name: str, parent: str) -> str:
         """Return where a folder lay before; "" for one that wasn't renamed. `parent` is below its parent."""
-        if _REDIRECT not in _names(upper, name):
+        if _REDIRECT not in attributes_of(upper, name):
             return ""
-        place = os.fsdecode(fs.getxattr(_at(upper, name), _REDIRECT, follow_symlinks=False))
+        place = os.fsdecode(fs.getxattr(path_in(upper, name), _REDIRECT, follow_symlinks=False))
         return f"{self._root.rstrip('/')}{place}" if place.startswith("/") else os.path.join(parent, place)
 
     def _top(self, top: _Folder) -> Iterator[StagedChange]:
@@ -124,10 +138,10 @@ class _Reader:
         names = sorted(os.listdir(pair.upper))
         folders: list[_Folder] = []
         for name in names:
-            status, old = _status(pair.upper, name), self._below(pair, name)
+            status, old = status_of(pair.upper, name), self._below(pair, name)
             if status is None:
                 continue
-            if _is_whiteout(status):
+            if is_whiteout(status):
                 if old is not None:
                     yield StagedChange(os.path.join(pair.folder.path, name), was_there=True)
             elif stat.S_ISDIR(status.st_mode):
@@ -148,15 +162,15 @@ class _Reader:
         self, pair: _Pair, name: str, old: os.stat_result | None, within: list[_Folder]
     ) -> Iterator[StagedChange]:
         """Yield a folder's own change; what is in it comes later, unless all of it is new."""
-        marks = _marks(pair.upper, name)
+        marks = marks_of(pair.upper, name)
         moved_from = self._moved_from(pair.upper, name, pair.folder.lower)
         is_below = old is not None and stat.S_ISDIR(old.st_mode)
         # A folder below may carry the mark itself, as containers' storage does, and it is copied up with the folder.
-        is_marked = any(map(_is_opaque_mark, marks)) and not (
-            is_below and any(map(_is_opaque_mark, _marks(pair.lower, name)))
+        is_marked = any(map(is_opaque_mark, marks)) and not (
+            is_below and any(map(is_opaque_mark, marks_of(pair.lower, name)))
         )
         is_opaque = not moved_from and (pair.folder.is_opaque or is_marked)
-        identity = _origin(pair.upper, name) if is_below or moved_from else b""
+        identity = origin_of(pair.upper, name) if is_below or moved_from else b""
         folder = pair.folder.of(name, moved_from, is_opaque=is_opaque, identity=identity)
         mode = _closed_mode(pair.upper, name)
         was_there = not moved_from and not pair.folder.is_moved
@@ -165,12 +179,12 @@ class _Reader:
             yield msgspec.structs.replace(own, moved_from=moved_from, origin=identity)
         elif is_below:
             is_same = self._is_same_folder(pair, name, mode)
-            if not is_same or self._is_dated(folder.upper, _status(pair.upper, name), old):
+            if not is_same or self._is_dated(folder.upper, status_of(pair.upper, name), old):
                 yield msgspec.structs.replace(own, origin=identity)
         else:
             # Copied from one that is no longer there: somebody has removed it since, with all that was in it.
-            was_there = was_there and old is None and any(map(_is_origin, marks))
-            inside = _all_new(folder) if old is None and all(map(_is_opaque_mark, marks)) else None
+            was_there = was_there and old is None and any(map(is_origin_mark, marks))
+            inside = _all_new(folder) if old is None and all(map(is_opaque_mark, marks)) else None
             is_whole = inside is not None
             yield msgspec.structs.replace(own, has_marks=bool(marks), was_there=was_there, whole=is_whole)
             if inside is not None:
@@ -179,8 +193,8 @@ class _Reader:
         within.append(folder)
 
     def _file(self, pair: _Pair, name: str, new: os.stat_result, old: os.stat_result | None) -> Iterator[StagedChange]:
-        marks = _marks(pair.upper, name)
-        is_copied = any(map(_is_origin, marks))
+        marks = marks_of(pair.upper, name)
+        is_copied = any(map(is_origin_mark, marks))
         # Nothing below: it came here under another name, or what it was made of has been removed meanwhile by another.
         was_there = is_copied and not pair.folder.is_moved and (old is not None or self._is_touched(pair.lower))
         is_same = (
@@ -189,9 +203,7 @@ class _Reader:
             and new.st_nlink
             <= (2 if old.st_nlink > 1 else 1)  # the kernel's own name of it counts; others are new ones
             and old.st_ctime_ns <= self._began_ns
-            and _identity(new) == _identity(old)
-            and _extended(pair.upper, name) == _extended(pair.lower, name)
-            and _holds_the_same(pair.upper, pair.lower, name)  # and not another one of its size and time
+            and is_unchanged((pair.upper, name), (pair.lower, name))
         )
         if is_same:  # opened for writing, and not written
             return
@@ -200,8 +212,8 @@ class _Reader:
             was_there
             and old is not None
             and stat.S_ISREG(old.st_mode)
-            and _is_copy_of(pair, name, has_names=old.st_nlink > 1)
-            and (old.st_nlink > 1 or fs.is_open_for_writing(_at(pair.lower, name)))
+            and is_copy_of(pair.upper, pair.lower, name, has_names=old.st_nlink > 1)
+            and (old.st_nlink > 1 or fs.is_open_for_writing(path_in(pair.lower, name)))
         )
         parts = self._tells_origins and old is not None and old.st_nlink > 1 and not in_place
         path, source = os.path.join(pair.folder.path, name), f"{pair.folder.upper}/{name}"
@@ -209,7 +221,7 @@ class _Reader:
 
     def _below(self, pair: _Pair, name: str) -> os.stat_result | None:
         is_moved = bool(self._moved) and os.path.join(pair.folder.lower, name) in self._moved
-        return None if is_moved else _status(pair.lower, name)
+        return None if is_moved else status_of(pair.lower, name)
 
     def _is_dated(self, folder: str, new: os.stat_result | None, old: os.stat_result | None) -> bool:
         """Whether the command has set a folder's time, and didn't only change what is in it."""
@@ -235,7 +247,7 @@ class _Reader:
     def _opened_lower(self, path: str) -> int:
         for is_again in (False, True):
             try:
-                return open_long(path, _LIST | fs.O_NOFOLLOW)
+                return open_long(path, _LIST)
             except OSError as error:
                 if error.errno in _NOT_THERE:
                     break
@@ -249,14 +261,14 @@ class _Reader:
         `mode` is its mode where it was opened, else -1.
         """
         path = os.path.normpath(os.path.join(pair.folder.lower, name))
-        new, old = _status(pair.upper, name), _status(pair.lower, name)
+        new, old = status_of(pair.upper, name), status_of(pair.lower, name)
         if new is None or old is None:
             return False
         if shuts_out(old, stat.S_IRWXU):
             self._closed.let_in(path)
         modes = new.st_mode if mode < 0 else stat.S_IFDIR | mode, stat.S_IFDIR | self._closed.mode_of(path, old.st_mode)
         is_same = modes[0] == modes[1] and (new.st_uid, new.st_gid) == (old.st_uid, old.st_gid)
-        return is_same and _extended(pair.upper, name) == _extended(pair.lower, name)
+        return is_same and own_attributes(pair.upper, name) == own_attributes(pair.lower, name)
 
 
 def _all_new(top: _Folder) -> list[StagedChange] | None:
@@ -267,7 +279,7 @@ def _all_new(top: _Folder) -> list[StagedChange] | None:
         folder = todo.pop()
         with _listed(folder.upper) as handle, os.scandir(handle) as entries:
             for entry in sorted(entries, key=_name_of):
-                if _marks(handle, entry.name) or _is_whiteout(entry.stat(follow_symlinks=False)):
+                if marks_of(handle, entry.name) or is_whiteout(entry.stat(follow_symlinks=False)):
                     return None
                 within, is_folder = folder.of(entry.name), entry.is_dir(follow_symlinks=False)
                 found.append(StagedChange(within.path, within.upper, comes_along=True, is_folder=is_folder))
@@ -296,104 +308,16 @@ def _let_in(path: str) -> None:
         status = os.fstat(handle)
         if shuts_out(status, stat.S_IRWXU):
             mode = stat.S_IMODE(status.st_mode)
-            os.chmod(_at(handle), mode | stat.S_IRWXU)
-            fs.setxattr(_at(handle), _MODE, b"%o" % mode)
+            os.chmod(path_in(handle), mode | stat.S_IRWXU)
+            fs.setxattr(path_in(handle), _MODE, b"%o" % mode)
     finally:
         os.close(handle)
 
 
 def _closed_mode(folder: int, name: str) -> int:
     """Return the mode of a folder that was opened, as long as nobody has given it another one; else -1."""
-    status = _status(folder, name)
-    if status is None or _MODE not in _names(folder, name):
+    status = status_of(folder, name)
+    if status is None or _MODE not in attributes_of(folder, name):
         return -1
-    mode = int(fs.getxattr(_at(folder, name), _MODE, follow_symlinks=False), 8)
+    mode = int(fs.getxattr(path_in(folder, name), _MODE, follow_symlinks=False), 8)
     return mode if stat.S_IMODE(status.st_mode) == mode | stat.S_IRWXU else -1
-
-
-def _is_whiteout(status: os.stat_result) -> bool:
-    return stat.S_ISCHR(status.st_mode) and status.st_rdev == 0
-
-
-def _identity(status: os.stat_result) -> Sequence[int]:
-    return status.st_mode, status.st_uid, status.st_gid, status.st_size, status.st_mtime_ns
-
-
-def _at(folder: int, name: str = "") -> str:
-    """Return a path to an open folder or a name in it, for the calls that take no handle."""
-    return f"/proc/self/fd/{folder}/{name}".rstrip("/")
-
-
-def _names(folder: int, name: str) -> list[str]:
-    return fs.listxattr(_at(folder, name), follow_symlinks=False)
-
-
-def _marks(folder: int, name: str) -> list[str]:
-    return [each for each in _names(folder, name) if each.startswith(_MARKS)]
-
-
-def _is_opaque_mark(name: str) -> bool:
-    return name.endswith("overlay.opaque")
-
-
-def _is_origin(name: str) -> bool:
-    return name.endswith("overlay.origin")
-
-
-def _origin(folder: int, name: str) -> bytes:
-    """Return the identity of what an entry was copied from; b"" where it was made, or the kernel doesn't note it.
-
-    The kernel's note has a head of 21 bytes, of which the last 17 are the handle's kind and the file system. Source:
-    fs/overlayfs/overlayfs.h, `struct ovl_fb`.
-    """
-    for mark in filter(_is_origin, _marks(folder, name)):
-        try:
-            note = fs.getxattr(_at(folder, name), mark, follow_symlinks=False)
-        except PermissionError:  # of a user's own, that they may not read
-            continue
-        if len(note) > _ORIGIN_HEAD_BYTES and note[1] == _ORIGIN_MAGIC:
-            return note[4:5] + note[_ORIGIN_HEAD_BYTES:]
-    return b""
-
-
-def _is_copy_of(pair: _Pair, name: str, *, has_names: bool) -> bool:
-    """Whether a file was copied from the one below it, and not from another that was moved over that. Where the kernel
-    doesn't note from which one, it notes nothing of a file that has several names."""
-    origin = _origin(pair.upper, name)
-    if not origin:
-        return not has_names
-    below = fs.open(name, fs.O_PATH | fs.O_NOFOLLOW | fs.O_CLOEXEC, dir_fd=pair.lower)
-    try:
-        return identity_of(below) == origin
-    finally:
-        os.close(below)
-
-
-def _extended(folder: int, name: str) -> dict[str, bytes]:
-    names = [each for each in _names(folder, name) if not each.startswith(_MARKS)]
-    try:
-        return {each: fs.getxattr(_at(folder, name), each, follow_symlinks=False) for each in names}
-    except PermissionError:  # of a file that its owner may not read
-        return dict.fromkeys(names, b"")
-
-
-def _holds_the_same(upper: int, lower: int, name: str) -> bool:
-    """Whether two files hold the same bytes."""
-    try:
-        with (
-            open(fs.open(name, _READ, dir_fd=upper), "rb") as one,
-            open(fs.open(name, _READ, dir_fd=lower), "rb") as two,
-        ):
-            while (piece := one.read(_PIECE_BYTES)) == two.read(_PIECE_BYTES):
-                if not piece:
-                    return True
-    except OSError:
-        return False
-    return False
-
-
-def _status(folder: int, name: str) -> os.stat_result | None:
-    try:
-        return fs.stat(name, dir_fd=folder, follow_symlinks=False) if folder >= 0 else None
-    except OSError:
-        return None

@@ -118,6 +118,7 @@ def make(roots: Sequence[str], beside: str) -> Layers | None:
     if not outermost or mounts_below(outermost) or places.listening(outermost):
         return None
     made: list[Layer] = []
+    beside = os.path.realpath(beside)
     try:
         for root in outermost:
             place = _place(root, beside)

@@ -1,0 +1,28 @@
+"""Finds the other names of files that have several (hard links)."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from contextlib import suppress
+
+_MOST_LOOKED_AT = 50_000  # files
+
+
+def names_of_linked(roots: Sequence[str]) -> dict[int, list[str]]:
+    """Return the paths of the files with several names, by their inode."""
+    found: dict[int, list[str]] = {}
+    count = 0
+    for root in roots:
+        for base, _, names in os.walk(root):
+            count += len(names)
+            if count > _MOST_LOOKED_AT:
+                return found
+            for name in names:
+                path = os.path.join(base, name)
+                with suppress(OSError):
+                    status = os.lstat(path)
+                    if status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
+                        found.setdefault(status.st_ino, []).append(path)
+    return found
