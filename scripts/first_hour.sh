@@ -91,7 +91,7 @@ git add app.py
 printed 'git diff | dogu -p "Review this change." --output-format json --timeout 10m > review.json'
 "$python" -c 'import json; assert json.load(open("review.json"))["response"] == "It is fine."'
 
-step "Gemini CLI's settings, taken over"
+step "Gemini CLI's settings, imported"
 mkdir -p "$HOME/.gemini/policies"
 cat >"$HOME/.gemini/settings.json" <<'JSON'
 {
@@ -108,7 +108,7 @@ dogu policy explain 'rm x' >"$log" 2>&1
 holds "verdict: deny"
 printed "dogu config import gemini"
 holds "tools.exclude"
-holds "left behind: ui"
+holds "not imported: ui"
 dogu doctor >"$log" 2>&1 || true
 holds "isn't a folder: left out"
 rm -r "$HOME/.gemini"

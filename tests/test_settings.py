@@ -123,21 +123,21 @@ class TestJson:
     @pytest.mark.parametrize(
         ("text", "line", "message"),
         [
-            ('{"a": 1\n "b": 2}', 2, "',' expected after the value of 'a'"),
-            ('{"a": }', 1, "a value expected"),
+            ('{"a": 1\n "b": 2}', 2, "expected ',' after the value of 'a'"),
+            ('{"a": }', 1, "expected a value"),
             ('{\n"a": "b\n"}', 2, "isn't closed on its line"),
             ("{/* a\n", 1, "doesn't end"),
             ("[1]", 1, "begin with {"),
             ("{} {}", 1, "after the end"),
             ('{"a": 1,\n\n"a": 2}', 3, "written twice (first in line 1)"),
-            ("{'a': 1}", 1, "can't stand here"),
-            ("{a: 1}", 1, "a key in double quotes expected"),
-            ('{"a": tru}', 1, "a value expected, found 'tru'"),
+            ("{'a': 1}", 1, "isn't allowed here"),
+            ("{a: 1}", 1, "expected a key in double quotes"),
+            ('{"a": tru}', 1, "expected a value, found 'tru'"),
             ('{"a": "\\x"}', 1, "isn't a JSON value"),
             ('{"a": 1e999}', 1, "isn't a JSON value"),
             ('{"a":' + "[" * 60, 1, "nested deeper"),
             ('{"a"', 1, "found 'the end of the file'"),
-            ('{,"a":1}', 1, "a key in double quotes expected"),
+            ('{,"a":1}', 1, "expected a key in double quotes"),
         ],
     )
     def test_what_is_no_json_is_told_with_its_line(self, text: str, line: int, message: str) -> None:

@@ -102,7 +102,7 @@ async def test_an_empty_record_is_told_also_to_who_goes_on_unverified(options: O
         await opened.agent.run("hi")
         record = Path(opened.runtime.session_folder) / "record.jsonl"
     record.write_bytes(b"")
-    with pytest.raises(ToolError, match="is empty: there is nothing to go on with"):
+    with pytest.raises(ToolError, match="is empty: there is nothing to continue"):
         async with open_agent(replace(again(options), unverified=True), model=ScriptedModel([])):
             pass
     assert record.read_bytes() == b""

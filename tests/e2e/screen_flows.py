@@ -18,7 +18,7 @@ from e2e.program import Program
 ESC, UP, DOWN, BACK = "\x1b", "\x1b[A", "\x1b[B", "\x7f"
 MOVE = "↑↓ move, Enter picks, Esc cancels"
 SEARCH = "↑↓ move, type to search, Enter picks, Esc cancels"
-SOME = "↑↓ move, Space picks, Enter is done, Esc cancels"
+SOME = "↑↓ move, Space picks, Enter finishes, Esc cancels"
 FIRST = "↑↓ move, Enter picks; or just type what you want done"
 CHANGED = "Nothing was changed."
 
@@ -254,7 +254,7 @@ FLOWS: Sequence[Flow] = (
     _flow("/diff and /done", _does("/diff\r", "a.txt"), _does("/done\r", "a.txt")),
     _flow(
         "/copy",
-        _does("/copy\r", "Gave the last answer to the terminal's clipboard (OSC 52), which some terminals ignore."),
+        _does("/copy\r", "Sent the last answer to the terminal's clipboard (OSC 52); some terminals ignore it."),
     ),
     _flow("/export", _does("/export page.html\r", "Saved to {name}.")),
     _flow("/undo", _does("/undo\r", "a.txt")),
@@ -358,7 +358,7 @@ BEGINNINGS: Sequence[Beginning] = (
     ),
     Beginning(
         "an undo from outside names the session and asks",
-        (_does("", "Session {name}", "Also take back what was changed since?"), _does("n\r", "Nothing was done.")),
+        (_does("", "Session {name}", "Also include what was changed since?"), _does("n\r", "Nothing was done.")),
         words=("undo",),
         prepare=_with_a_change,
         is_drawn=False,

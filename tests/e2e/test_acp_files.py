@@ -155,5 +155,5 @@ async def test_a_demanded_sandbox_is_not_given_up_for_a_terminal(program: Progra
 
     with FakeGemini(["x"]) as server:
         async with connected(program, Editor(), server, can=TERMINALS, uses_client_terminals=True) as connection:
-            with pytest.raises(acp.RequestError, match="demand a sandbox"):
+            with pytest.raises(acp.RequestError, match="require a sandbox"):
                 await new_session(connection, program.root)

@@ -227,7 +227,7 @@ async def test_without_a_model_the_client_is_told_how_to_connect_one(program: Pr
         assert raised.value.code == -32000
         with pytest.raises(acp.RequestError, match="GEMINI_API_KEY"):
             await connection.authenticate(method_id="gemini-api-key")
-        with pytest.raises(acp.RequestError, match="no way to authenticate"):
+        with pytest.raises(acp.RequestError, match="no authentication method"):
             await connection.authenticate(method_id="magic")
 
 

@@ -111,16 +111,16 @@ Approval mode: auto_edit
       connect a model: a key, or a
       server on this machine
   /init [WHAT MATTERS]
-      have the model write AGENTS.md for
-      this folder, from what is in it
+      have the model write an AGENTS.md
+      for this folder
   /settings [KEY [VALUE]]
       show and change the settings
   /jobs [output PID | stop PID | keep
   PID]
       show background jobs
   /review [WHAT MATTERS]
-      have the model review the changes
-      that aren't committed
+      have the model review uncommitted
+      changes
   /undo [CALL | FILE | to CALL | turn]
   [--preview] [--unsure] [--force]
       undo the last change

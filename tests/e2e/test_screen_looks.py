@@ -73,7 +73,7 @@ No model is connected yet. Meanwhile an offline demo model answers: it can list,
         pane.paste("wrong-key-0123456789")
         pane.until("(20 characters, not shown)")
         pane.keys("Enter")
-        pane.until("Gemini refuses this key")
+        pane.until("Gemini refused this key")
         pane.until(lambda text: text.rstrip().endswith("offline") and text.count("(not shown):") == 1)
         pane.paste("right-key-0123456789")
         pane.until("(20 characters, not shown)")
@@ -82,7 +82,7 @@ No model is connected yet. Meanwhile an offline demo model answers: it can list,
         pane.say("hello")
         pane.until("Connected.")
         pane.say("/model")
-        pane.until("can't list models")
+        pane.until("can't list its models")
         pane.until(at_prompt)
         assert (
             pane.since("› /model")
@@ -92,7 +92,7 @@ No model is connected yet. Meanwhile an offline demo model answers: it can list,
 › /model
 
 The model is gemini-2.5-pro (gemini). /model NAME changes it.
-Its provider can't list models now (HTTP 404).
+The provider can't list its models right now (HTTP 404).
 ›
   gemini-2.5-pro
 """,
@@ -100,7 +100,7 @@ Its provider can't list models now (HTTP 404).
 › /model
 
 The model is gemini-2.5-pro (gemini). /model NAME changes it.
-Its provider can't list models now (HTTP 404).
+The provider can't list its models right now (HTTP 404).
 ›
   gemini-2.5-pro
 """,
@@ -109,8 +109,8 @@ Its provider can't list models now (HTTP 404).
 
 The model is gemini-2.5-pro (gemini).
 /model NAME changes it.
-Its provider can't list models now (HTTP
-404).
+The provider can't list its models right
+now (HTTP 404).
 ›
   gemini-2.5-pro
 """,

@@ -117,7 +117,7 @@ def test_the_input_box(short_program: Program, panes: Panes, columns: int) -> No
   /mode      show or set the approval…
   /model     show or change the model
   /connect   connect a model: a key, …
-  /init      have the model write AGE…
+  /init      have the model write an …
   /settings  show and change the sett…
   /jobs      show background jobs
   1/32
@@ -130,7 +130,7 @@ def test_the_input_box(short_program: Program, panes: Panes, columns: int) -> No
   /mode      show or set the approval mode: default, auto_edit, plan, yolo
   /model     show or change the model
   /connect   connect a model: a key, or a server on this machine
-  /init      have the model write AGENTS.md for this folder, from what is in …
+  /init      have the model write an AGENTS.md for this folder
   /settings  show and change the settings
   /jobs      show background jobs
   1/32
@@ -143,7 +143,7 @@ def test_the_input_box(short_program: Program, panes: Panes, columns: int) -> No
   /mode      show or set the approval mode: default, auto_edit, plan, yolo
   /model     show or change the model
   /connect   connect a model: a key, or a server on this machine
-  /init      have the model write AGENTS.md for this folder, from what is in it
+  /init      have the model write an AGENTS.md for this folder
   /settings  show and change the settings
   /jobs      show background jobs
   1/32
@@ -189,16 +189,16 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
       connect a model: a key, or a
       server on this machine
   /init [WHAT MATTERS]
-      have the model write AGENTS.md for
-      this folder, from what is in it
+      have the model write an AGENTS.md
+      for this folder
   /settings [KEY [VALUE]]
       show and change the settings
   /jobs [output PID | stop PID | keep
   PID]
       show background jobs
   /review [WHAT MATTERS]
-      have the model review the changes
-      that aren't committed
+      have the model review uncommitted
+      changes
   /undo [CALL | FILE | to CALL | turn]
   [--preview] [--unsure] [--force]
       undo the last change
@@ -278,13 +278,11 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
   /model [NAME]               show or change the model
   /connect                    connect a model: a key, or a server on this
                               machine
-  /init [WHAT MATTERS]        have the model write AGENTS.md for this folder,
-                              from what is in it
+  /init [WHAT MATTERS]        have the model write an AGENTS.md for this folder
   /settings [KEY [VALUE]]     show and change the settings
   /jobs [output PID | stop PID | keep PID]
                               show background jobs
-  /review [WHAT MATTERS]      have the model review the changes that aren't
-                              committed
+  /review [WHAT MATTERS]      have the model review uncommitted changes
   /undo [CALL | FILE | to CALL | turn] [--preview] [--unsure] [--force]
                               undo the last change
   /redo [CALL] [--unsure] [--force]
@@ -329,11 +327,11 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
   /mode [MODE]                show or set the approval mode: default, auto_edit, plan, yolo
   /model [NAME]               show or change the model
   /connect                    connect a model: a key, or a server on this machine
-  /init [WHAT MATTERS]        have the model write AGENTS.md for this folder, from what is in it
+  /init [WHAT MATTERS]        have the model write an AGENTS.md for this folder
   /settings [KEY [VALUE]]     show and change the settings
   /jobs [output PID | stop PID | keep PID]
                               show background jobs
-  /review [WHAT MATTERS]      have the model review the changes that aren't committed
+  /review [WHAT MATTERS]      have the model review uncommitted changes
   /undo [CALL | FILE | to CALL | turn] [--preview] [--unsure] [--force]
                               undo the last change
   /redo [CALL] [--unsure] [--force]

@@ -112,7 +112,7 @@ def test_a_session_is_left_only_for_one_that_can_be_opened(program: Program, ter
         terminal.say("/resume nope")
         terminal.until("/resume lists the sessions.")
         terminal.say(f"/resume {broken.name}")
-        terminal.until("--unverified goes on anyway")
+        terminal.until("--unverified continues anyway")
         assert terminal.text.count("dogu 0") == 1
         terminal.say("/fork")
         terminal.until("/resume 2")
@@ -217,7 +217,7 @@ def test_the_last_answer_is_copied_by_the_terminal_and_it_is_told_that_it_may_no
         terminal.say("日本")
         terminal.until("Heard:")
         terminal.say("/copy")
-        terminal.until("Gave the last answer to the terminal's clipboard")
+        terminal.until("Sent the last answer to the terminal's clipboard")
         assert f"\x1b]52;c;{base64.b64encode('Heard: **日本**'.encode()).decode()}\x07" in terminal.raw
 
 

@@ -136,7 +136,7 @@ def test_leaving_does_not_wait_for_a_thread_that_is_held_up(program: Program, al
     )
     wait_for(program.root.joinpath("held").exists)
     pane.keys("C-d")
-    pane.until("Left without waiting for a file or a program")
+    pane.until("Exited without waiting for a file or a program")
     assert pane.ended() == 0
 
 

@@ -167,7 +167,7 @@ def test_a_key_is_pasted_unseen_checked_and_kept(program: Program, terminals: Op
         terminal.say("1")
         terminal.until("Gemini API key (not shown):")
         terminal.send("wrong-key-0123456789\r")
-        terminal.until("Gemini refuses this key")
+        terminal.until("Gemini refused this key")
         terminal.send("right-key-0123456789\r")
         terminal.until("Saved in")
         terminal.say("hello")

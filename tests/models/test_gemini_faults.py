@@ -158,7 +158,7 @@ async def test_a_failing_server_is_tried_with_back_off_then_explained(fault: str
     assert (outcome.kind, outcome.asked) == (ModelErrorKind.OVERLOADED, 6)
     assert all(0.005 <= retry.delay_s <= 0.02 for retry in outcome.retries)
     assert outcome.error
-    assert "Try again in a while" in outcome.error.message
+    assert "Try again later" in outcome.error.message
     assert not any("Try again" in retry.reason for retry in outcome.retries)
     assert "<html>" not in outcome.error.message
 

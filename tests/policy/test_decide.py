@@ -364,5 +364,5 @@ def test_every_reason_is_a_clause_of_which_one_function_makes_the_sentence(rules
 def test_a_command_that_bash_cannot_read_is_to_be_mended_not_given_up() -> None:
     policy = Policy()
     said = policy.refusal(policy.decide(shell("echo 'x")))
-    assert said.endswith("Nothing was run. Mend the command, and call again.")
+    assert said.endswith("Nothing was run. Fix the command, and call again.")
     assert "another spelling" not in said

@@ -139,7 +139,7 @@ async def test_the_question_says_what_made_it_ask():
 
 async def test_what_only_the_approval_mode_asks_about_says_no_reason():
     screen = ScriptedScreen("⏎")
-    verdict = Verdict(Decision.ASK, Decision.ALLOW, "approval mode default asks before a tool of kind execute")
+    verdict = Verdict(Decision.ASK, Decision.ALLOW, "default mode asks before execute tools")
     confirmation = Confirmation("Run this command?", CommandPreview("git status", "/w"))
     asked = Question(ToolCall("1", "run_shell_command", {}), "Shell", "git status", confirmation, verdict)
     assert await TerminalConfirm(screen)(asked) == Approved(), "and Enter says yes"

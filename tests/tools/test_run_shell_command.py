@@ -195,7 +195,7 @@ async def test_the_question_tells_what_it_may_write_and_reach(confined: Confined
     assert question is not None
     assert isinstance(question.display, CommandPreview)
     [reach] = question.display.reasons
-    assert reach.startswith("In the sandbox: it may write in the project and a temporary folder. Network: ")
+    assert reach.startswith("In the sandbox: it may write to the project and a temporary folder. Network: ")
 
 
 async def test_what_the_sandbox_hides_is_told_by_its_name(confined: Confined, tmp_path: Path) -> None:

@@ -77,4 +77,4 @@ async def test_keeping_a_plan_asks_nobody_in_any_mode() -> None:
 def test_what_is_done_is_said_in_a_line() -> None:
     tool = WriteTodos()
     args = tool.validate_tool_params({"todos": [todo("a", "completed"), todo("b")]})
-    assert tool.get_description(args) == "Keep the plan: 1 of 2 steps done"
+    assert tool.get_description(args) == "Update the plan: 1 of 2 steps done"

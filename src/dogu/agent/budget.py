@@ -89,8 +89,8 @@ class Budget(Ledger):
             return ""
         if self.unpriced:
             return told(
-                "Stopped: what {models} cost isn't known, and there is a limit to what this session may cost. "
-                'Say it in the settings, under "model": {{"prices": ...}}.',
+                "Stopped: this session has a cost limit, but the price of {models} isn't known. Set "
+                'it in the settings, under "model": {{"prices": ...}}.',
                 models=", ".join(self.unpriced),
             )
         if self.cost_usd < most:

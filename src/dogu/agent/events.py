@@ -221,8 +221,8 @@ class Compacted(msgspec.Struct, frozen=True):
                 after=f"{self.after_tokens:,}",
             )
         return say(
-            "To make room, older results of calls were shortened in {count} messages; the session's record is whole. "
-            "About {before} tokens became {after}.",
+            "To make room, older results of calls were shortened in {count} messages; the session's "
+            "record is unchanged. About {before} tokens became {after}.",
             count=self.shortened,
             before=f"{self.before_tokens:,}",
             after=f"{self.after_tokens:,}",

@@ -350,7 +350,7 @@ class _Turn:
     async def _goes_on(self) -> bool:
         ask = self._services.ask_to_go_on
         return ask is not None and await ask(
-            told("The model keeps making the same calls with the same answers. Go on?")
+            told("The model keeps making the same calls and getting the same results. Continue?")
         )
 
     def _end(self, reason: EndReason, note: str = "") -> TurnEnd:

@@ -106,8 +106,8 @@ class AcpSessions:
             return options
         if read_settings(options).sandbox.mode == "on":
             message = say(
-                "The settings demand a sandbox (tools.sandbox), and it doesn't reach into an editor's terminals: start "
-                "`dogu acp` without --client-terminal."
+                "The settings require a sandbox (tools.sandbox), which doesn't reach an editor's "
+                "terminals: start `dogu acp` without --client-terminal."
             )
             raise ToolError(ErrorKind.START_FAILED, message)
         return msgspec.structs.replace(options, processes=wanted.processes)

@@ -54,7 +54,7 @@ async def checks_of(options: Options, settings: Settings) -> AsyncGenerator[Chec
         yield await to_thread.run_sync(_check_layers, options, settings)
     yield _check_ripgrep()
     if not IS_WINDOWS:
-        yield check_program("bash", "bash", say("Install bash: commands run by it."), is_needed=True)
+        yield check_program("bash", "bash", say("Install bash: it runs the commands."), is_needed=True)
     yield await _check_commands(shell_called(settings.shell.program))
     advice = say("Install git, if you want the model to use it.")
     yield check_program("git", "git", advice, is_needed=False)
@@ -78,11 +78,11 @@ async def _check_commands(shell: str) -> Check:
         found = result.error or result.stderr or say("exit code {code}", code=result.exit_code)
         return Check("commands", Health.BAD, found, say("Nothing can be run; docs/platforms.md says more."))
     if IS_WINDOWS:
-        found = say("one ran, by {shell}; a job object ends all that a command starts", shell=shell)
+        found = say("works, with {shell}; a job object ends everything a command starts", shell=shell)
         return Check("commands", Health.GOOD, found)
     if IS_LINUX:
-        return Check("commands", Health.GOOD, say("one ran; all that a command starts ends with it"))
-    found = say("one ran; what it starts is found by ps, except what clears its environment and leaves its session")
+        return Check("commands", Health.GOOD, say("works; everything a command starts ends with it"))
+    found = say("works; what a command starts is found by ps, unless it clears its environment and leaves its session")
     return Check("commands", Health.POOR, found, say("That is all this system offers; docs/platforms.md says more."))
 
 
@@ -110,7 +110,7 @@ def _check_model(settings: ModelSettings) -> Check:
 async def _check_key(settings: ModelSettings, *, is_reached: bool) -> Check:
     place = _key_place(settings)
     if not is_reached:
-        return Check("key", Health.POOR, say("from {place}; nobody can be asked whether it works", place=place))
+        return Check("key", Health.POOR, say("from {place}; it can't be checked", place=place))
     key = await key_of(providers.GEMINI, settings).text()
     if not key:
         return Check("key", Health.BAD, say("the keyring no longer has it"), say("Start `dogu` and type /connect."))
@@ -140,7 +140,7 @@ def _check_key_file(options: Options) -> list[Check]:
     if mode & 0o077:
         found = say("{path} can be read by others (mode {mode})", path=path, mode=f"{mode:o}")
         return [Check("key file", Health.BAD, found, say("Run: chmod 600 {path}", path=path))]
-    return [Check("key file", Health.GOOD, say("{path}, for you alone", path=path))]
+    return [Check("key file", Health.GOOD, say("{path}, private to you", path=path))]
 
 
 def _check_layers(options: Options, settings: Settings) -> Check:
@@ -149,12 +149,12 @@ def _check_layers(options: Options, settings: Settings) -> Check:
     from dogu.workspace.launcher.notices import can_tell
     from dogu.workspace.layer.make import why_none
 
-    advice = say("Without layers, undo leaves what somebody else may have changed, unless you say --unsure.")
+    advice = say("Without layers, undo leaves what somebody else may have changed, unless you add --unsure.")
     try:
         sandbox = open_sandbox(settings)
         is_told = can_tell() and (sandbox is not None or os.geteuid() == 0)
         if sandbox is None or not sandbox.makes_layers:
-            why = told("bubblewrap makes them")
+            why = told("they need bubblewrap")
         else:
             os.makedirs(options.state_folder, mode=0o700, exist_ok=True)
             with TemporaryDirectory(dir=options.state_folder) as folder:
@@ -162,13 +162,15 @@ def _check_layers(options: Options, settings: Settings) -> Check:
     except (OSError, ToolError) as error:
         is_told, why = False, str(error)
     if why:
-        instead = say("none: {why}; commands are watched: who made a change is only guessed", why=say(why))
+        instead = say("not available: {why}; commands are watched, and who made a change is a guess", why=say(why))
         if is_told:
-            instead = say("none: {why}; commands are watched: the kernel tells what they write", why=say(why))
+            instead = say(
+                "not available: {why}; commands are watched, and the kernel tells what they write", why=say(why)
+            )
         return Check("layers", Health.POOR, instead, advice)
     if holds_renames() or can_tell():
-        return Check("layers", Health.GOOD, say("held"))
-    return Check("layers", Health.GOOD, say("they hold, except for commands that rename an existing folder"))
+        return Check("layers", Health.GOOD, say("available"))
+    return Check("layers", Health.GOOD, say("available, except to commands that rename an existing folder"))
 
 
 def _check_sandbox(settings: Settings) -> Check:
@@ -204,14 +206,14 @@ def _check_ripgrep() -> Check:
 def _check_start(options: Options, settings: Settings) -> list[Check]:
     """Read what a session reads at its start beside the settings: rules, servers' entries, ignore files."""
     checks: list[Check] = []
-    advice = say("dogu doesn't start before it is fixed: what it restricts can't be known.")
+    advice = say("dogu won't start until it is fixed: there is no telling what it restricts.")
     try:
         count = check_rules(options, settings)
     except SettingsError as error:
         checks.append(Check("rules", Health.BAD, say(str(error)), advice))
     else:
         if count:
-            checks.append(Check("rules", Health.GOOD, say("{count} of policy files", count=count)))
+            checks.append(Check("rules", Health.GOOD, say("{count} in policy files", count=count)))
     checks += [Check("servers", Health.POOR, say(problem)) for problem in problems_of_servers(settings)]
     checks += [
         Check("hooks", Health.BAD if stops else Health.POOR, say(problem), advice if stops else "")
@@ -228,7 +230,7 @@ def _check_state(options: Options) -> list[Check]:
         folder = os.path.dirname(folder)
     if os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK):
         return []
-    advice = say("Make it a folder that you may write to, or set HOME to one: undo, sessions and trust are kept there.")
+    advice = say("Make it writable, or set HOME to a folder that is: undo, sessions and trust are kept there.")
     return [Check("own folder", Health.BAD, say("{folder} can't be written", folder=folder), advice)]
 
 

@@ -140,12 +140,12 @@ def _resume_rules(policy: Policy, restored: Restored) -> list[str]:
 
 def _notes(interrupted: Interrupted) -> list[str]:
     notes = [
-        say("Interrupted: {call} had begun. It is not run again; /done shows what it changed.", call=_shown(call))
+        say("Interrupted: {call} had begun. It won't be run again; /done shows what it changed.", call=_shown(call))
         for call in interrupted.begun
     ]
     notes += [say("Not run: {call}", call=_shown(call)) for call in interrupted.not_run]
     if interrupted.is_mid_turn and not notes:
-        notes.append(say("The last turn was interrupted: say how to go on."))
+        notes.append(say("The last turn was interrupted: say how to continue."))
     return notes
 
 

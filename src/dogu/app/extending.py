@@ -227,7 +227,7 @@ def _add_commands(slash: SlashCommands, start: Start, run: Callable[[ToolCall], 
         if isinstance(entry, BadCommand):
             notes.add(say("Command can't be loaded: {problem}", problem=entry.problem))
         elif entry.name in taken:
-            notes.add(say("Command not used: {file}: /{name} is dogu's own.", file=entry.file, name=entry.name))
+            notes.add(say("Command not loaded: {file}: /{name} is built in.", file=entry.file, name=entry.name))
     slash.register_source(CustomSlashCommands(commands, run))
 
 

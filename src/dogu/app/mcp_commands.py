@@ -207,4 +207,6 @@ def _unknown(options: Options, alias: str) -> ToolError:
     known = ", ".join(entry.alias for entry in entries)
     if not known:
         return ToolError(ErrorKind.NOT_FOUND, say("There are no MCP servers. dogu mcp-servers add adds one."))
-    return ToolError(ErrorKind.NOT_FOUND, say("There is no MCP server {alias}: {known}.", alias=alias, known=known))
+    return ToolError(
+        ErrorKind.NOT_FOUND, say("There is no MCP server {alias}. Servers: {known}.", alias=alias, known=known)
+    )

@@ -100,7 +100,7 @@ def _kept_out(settings: Settings) -> tuple[dict[str, str], list[str]]:
     aliases = (*mcp.servers, *(("mcp",) if mcp.server_command else ()))
     out, unmatched = kept_out(aliases, mcp.allowed, mcp.excluded)
     whys = {
-        alias: told("the MCP server {alias} is kept out by {lists}.", alias=alias, lists=tuple(map(source, keys)))
+        alias: told("the MCP server {alias} is excluded by {lists}.", alias=alias, lists=tuple(map(source, keys)))
         for alias, keys in out.items()
     }
     problems = [

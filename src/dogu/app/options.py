@@ -213,7 +213,7 @@ def told_of_settings(settings: Settings) -> list[str]:
     if settings.shell.program not in ("auto", shell_called(settings.shell.program)):
         told.append(
             say(
-                "tools.shell.program is {shell}, on Windows alone: here bash runs commands.",
+                "tools.shell.program is {shell}, which is for Windows only: bash runs commands here.",
                 shell=settings.shell.program,
             )
         )

@@ -155,7 +155,7 @@ def _tables(file: str) -> tuple[list[Mapping[str, Any]], list[int]]:
         raise SettingsError(file, 0, "", told("isn't valid TOML: {error}", error=error)) from error
     rules = document.pop("rule", [])
     for name in document:
-        raise SettingsError(file, 0, name, told("{name} isn't understood, and may restrict", name=name))
+        raise SettingsError(file, 0, name, told("{name} isn't understood, and may be a restriction", name=name))
     if not isinstance(rules, list) or not all(isinstance(rule, dict) for rule in cast("list[Any]", rules)):
         raise SettingsError(file, 0, "rule", told("takes tables: [[rule]]"))
     tables = cast("list[Mapping[str, Any]]", rules)

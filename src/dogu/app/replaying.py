@@ -193,7 +193,7 @@ def _put_back(options: Options, replay: Replay) -> list[str]:
     refused = put_back(inside, JournalReach(Roots(primary, also)), kept)
     notes = [say("Not as it was: {path} ({why})", path=replay.back(each.path), why=each.reason) for each in refused]
     if any(entry.notes for entry in entries):
-        notes.append(say("Some changes of commands could not be followed then: what they changed is as it is now."))
+        notes.append(say("Some changes made by commands couldn't be tracked: these files are as they are now."))
     return notes
 
 

@@ -120,7 +120,7 @@ def find_stored(options: Options, session_id: str) -> StoredSession:
         message = told("{count} sessions begin with {id}: type more of the id.", count=len(fitting), id=session_id)
         raise ToolError(ErrorKind.INVALID_ARGUMENTS, message)
     wanted = session_id or told("for {root}", root=options.real_root)
-    message = told("There is no session {wanted}. `dogu sessions list --all` names them.", wanted=wanted)
+    message = told("There is no session {wanted}. `dogu sessions list --all` lists them.", wanted=wanted)
     raise ToolError(ErrorKind.NOT_FOUND, message)
 
 
@@ -135,9 +135,7 @@ def open_session(options: Options, settings: Settings) -> OpenedSession:
         try:
             return _reopened(stored, _Way(roots, secrets, options.only_these_roots))
         except InUseError:
-            note = say(
-                "Session {id} is in use by another process; this goes on with a copy of it.", id=stored.session_id
-            )
+            note = say("Session {id} is in use by another process; continuing with a copy of it.", id=stored.session_id)
             return _forked(stored, _Way(roots, secrets, options.only_these_roots), note)
     if options.fork is not None:
         stored = find_recorded(options, options.fork)
@@ -159,7 +157,7 @@ def check_record(stored: StoredSession, *, is_unverified: bool) -> None:
     record = os.path.join(stored.path, RECORD_NAME)
     if is_unverified:
         if os.path.isfile(record) and not os.path.getsize(record):
-            message = told("The record of session {id} is empty: there is nothing to go on with.", id=stored.session_id)
+            message = told("The record of session {id} is empty: there is nothing to continue.", id=stored.session_id)
             raise ToolError(ErrorKind.NOT_FOUND, message)
         return
     try:
@@ -168,7 +166,7 @@ def check_record(stored: StoredSession, *, is_unverified: bool) -> None:
         return  # told where it is read
     if problems:
         message = told(
-            "The record of session {id} was damaged or changed ({problems}). --unverified goes on anyway.",
+            "The record of session {id} was damaged or changed ({problems}). --unverified continues anyway.",
             id=stored.session_id,
             problems=joined("; ", problems),
         )

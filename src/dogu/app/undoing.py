@@ -102,7 +102,7 @@ def find_session(options: Options, session_id: str, request: UndoRequest) -> Sto
     if session_id:
         wanted = told("named {session_id!r}", session_id=session_id)
     elif request.is_redo:
-        wanted = told("with an undo to take back in {real_root}", real_root=options.real_root)
+        wanted = told("with an undo to redo in {real_root}", real_root=options.real_root)
     else:
         wanted = told("that changed something in {real_root}", real_root=options.real_root)
     raise ToolError(

@@ -99,7 +99,7 @@ def _tell_as_json(words: list[str], kind: str, why: str) -> None:
     if wanted in ("json", "stream-json"):
         from dogu.commands.print import tell_early
 
-        tell_early(wanted, kind, why or say("The command line isn't understood: standard error says why."))
+        tell_early(wanted, kind, why or say("The command line isn't valid: standard error says why."))
 
 
 def _guard_terminal() -> None:

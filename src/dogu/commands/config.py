@@ -29,7 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declare the command's own arguments."""
     parser.add_argument("action", nargs="?", choices=["show", "trust", "untrust", "schema", "import"], default="show")
     parser.add_argument(
-        "program", nargs="?", choices=["gemini", "claude", "codex"], help=say("import: whose settings to take over")
+        "program", nargs="?", choices=["gemini", "claude", "codex"], help=say("import: whose settings to import")
     )
     parser.add_argument("--write", action="store_true", help=say("import: write it, instead of showing it only"))
 
@@ -96,7 +96,7 @@ def _import(options: Options, space: Namespace) -> int:
         for written in take_over(each) if space.write else ():
             print(visible_line("  " + say("written: {written}", written=written)))
     if found and not space.write:
-        print(say("Nothing was written. Add --write to take it over; what is set in dogu already stays."))
+        print(say("Nothing was written. Add --write to import it; what is already set in dogu stays."))
     return 0
 
 
@@ -108,7 +108,7 @@ def _print_found(found: Found) -> None:
         becomes = taken.file or f"{taken.key}: {shown(taken.value)}"
         print(visible_line(f"  {taken.kind:<8} {taken.theirs} -> {becomes}"))
     for left in found.left:
-        mark = say("LEFT BEHIND, and it restricts") if left.restricts else say("left behind")
+        mark = say("NOT IMPORTED, and it is a restriction") if left.restricts else say("not imported")
         print(visible_line(f"  {mark}: {left.theirs}: {say(left.why)}"))
 
 

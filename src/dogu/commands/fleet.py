@@ -194,7 +194,9 @@ async def _until_stopped(driver: Driver, engine: Engine) -> Report:
                     scope.cancel()
                     return
                 driver.drain()
-                words = say("What runs is finished first; Ctrl-C once more ends it too. Both can be resumed.")
+                words = say(
+                    "Running tasks are finished first; Ctrl-C again ends them too. Either way the fleet can be resumed."
+                )
                 sys.stderr.write(f"\n{words}\n")
 
     async with anyio.create_task_group() as group:
@@ -289,7 +291,7 @@ def _retry(options: Options, space: Namespace) -> int:
         _replan(fleet, options, space)
         fleet.take_back()
         count = fleet.retry(ids)
-        print(say("Waiting again: {count}.", count=count))
+        print(say("Queued again: {count}.", count=count))
         return _drive(fleet, options, space) if count else 0
 
 

@@ -193,7 +193,7 @@ def _prompt_of(line: bytes) -> Content:
         row = msgspec.convert(json.loads(line), _Line)  # json takes half characters, as programs cut them
         said = row.message or _Message(row.content, row.role)
         if row.type not in ("user", "message") or said.role != "user" or not said.content:
-            raise InputError(say("A line takes {example}.", example=_LINE_EXAMPLE))
+            raise InputError(say("Each line has the form {example}.", example=_LINE_EXAMPLE))
         return said.content if isinstance(said.content, str) else [_part_of(part) for part in said.content]
     except (msgspec.ValidationError, ValueError, RecursionError) as error:
         raise InputError(say("A line of the input isn't a prompt: {reason}", reason=error)) from error
@@ -204,6 +204,6 @@ def _part_of(part: _Part) -> Part:
         return Text(part.text)
     if part.type in ("image", "document"):
         if part.source is None:
-            raise InputError(say("A picture in a prompt takes {example}.", example=_SOURCE_EXAMPLE))
+            raise InputError(say("A picture in a prompt has the form {example}.", example=_SOURCE_EXAMPLE))
         return Blob(part.source.media_type, base64.b64decode(part.source.data, validate=True))
     raise InputError(say("A part of a prompt is text or image, not {value}.", value=part.type))

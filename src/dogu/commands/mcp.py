@@ -60,7 +60,7 @@ def run(options: Options, space: Namespace) -> int:
             from dogu.serve.mcp.asking import ElicitationConfirm, elicit_client
             from dogu.serve.mcp.door import serve_mcp
     except ModuleNotFoundError as error:
-        message = say("The MCP door needs the package mcp: {command}", command=install_command("mcp"))
+        message = say("`dogu mcp` needs the package mcp: {command}", command=install_command("mcp"))
         raise ToolError(ErrorKind.START_FAILED, message) from error
     asking = ElicitationConfirm()
     offer = _offering(space.own)

@@ -30,7 +30,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", choices=_ACTIONS, default="list")
     parser.add_argument("alias", nargs="?", help=say("the server's name in the settings"))
     parser.add_argument("command", nargs="*", help=say("add: the program and its arguments, after --"))
-    parser.add_argument("--url", help=say("add: the address of a far server"))
+    parser.add_argument("--url", help=say("add: the address of a remote server"))
     parser.add_argument("--env", metavar="NAME=VALUE", action="append", help=say("add: a variable for the program"))
     parser.add_argument("--header", metavar="NAME=VALUE", action="append", help=say("add: a header of each request"))
     parser.add_argument("--timeout", metavar="MS", type=int, help=say("add: milliseconds that one call may take"))

@@ -26,7 +26,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declare the command's own arguments."""
     parser.add_argument("session", nargs="?", metavar="ID", help=say("the session (default: the last one here)"))
     parser.add_argument(
-        "--unverified", action="store_true", help=say("go on although the record was damaged or changed")
+        "--unverified", action="store_true", help=say("continue even if the record was damaged or changed")
     )
     parser.add_argument("--json", action="store_true", help=say("print one line of JSON a call"))
 

@@ -56,13 +56,17 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--timeout", metavar="TIME", type=seconds, help=say("with -p: the longest the run may take (90, 10m, 2h)")
     )
     parser.add_argument(
-        "--resume", metavar="ID", nargs="?", const="", help=say("go on with a session (default: the last one here)")
+        "--resume", metavar="ID", nargs="?", const="", help=say("continue a session (default: the last one here)")
     )
     parser.add_argument(
-        "--fork", metavar="ID", nargs="?", const="", help=say("go on with a copy of a session; it stays as it is")
+        "--fork",
+        metavar="ID",
+        nargs="?",
+        const="",
+        help=say("continue with a copy of a session; the session stays as it is"),
     )
     parser.add_argument(
-        "--unverified", action="store_true", help=say("go on with a session whose record was damaged or changed")
+        "--unverified", action="store_true", help=say("continue a session whose record was damaged or changed")
     )
     parser.add_argument("--screen-reader", action="store_true", help=say("plain text that is never redrawn"))
     parser.add_argument("-V", "--version", action="store_true", help=say("print the version"))
@@ -117,7 +121,7 @@ def _without_threads(status: int) -> int:
     for thread in others:
         thread.join(max(0.0, deadline - time.monotonic()))
     if any(thread.is_alive() for thread in others):
-        print(say("Left without waiting for a file or a program that doesn't answer."), flush=True)
+        print(say("Exited without waiting for a file or a program that doesn't respond."), flush=True)
         os._exit(status)
     return status
 
@@ -203,7 +207,7 @@ def _left(options: Options, screen: Screen, conversation: Conversation, status: 
 
     if conversation.next is None:
         if session_id:
-            print(wrapped(say("To go on with this session: dogu --resume {id}", id=session_id), screen.columns))
+            print(wrapped(say("To continue this session: dogu --resume {id}", id=session_id), screen.columns))
         return _Left(status, TypedAhead())
     if conversation.next.clears and screen.is_live:
         print(_CLEAR, end="", flush=True)

@@ -37,15 +37,15 @@ def add_arguments(parser: ArgumentParser) -> None:
 def add_consent(parser: ArgumentParser) -> None:
     """Declare what undo and redo have in common."""
     parser.add_argument("--session", metavar="ID", help=say("the session (default: the last one of this folder)"))
-    parser.add_argument("--preview", action="store_true", help=say("only say what would be done"))
+    parser.add_argument("--preview", action="store_true", help=say("only show what would be done"))
     parser.add_argument(
         "--unsure",
         action="store_true",
-        help=say("also take back what changed while a command ran, whoever changed it"),
+        help=say("also undo what changed while a command ran, whoever changed it"),
     )
     parser.add_argument("--force", action="store_true", help=say("undo although something changed the file since"))
     parser.add_argument(
-        "--unverified", action="store_true", help=say("go on although the journal was damaged or changed")
+        "--unverified", action="store_true", help=say("continue even if the journal was damaged or changed")
     )
 
 
@@ -104,14 +104,14 @@ def _asked(session: UndoSession, plan: UndoPlan, consent: Consent) -> Consent | 
         return consent
     print("\n".join(plan_lines(plan)))
     session.hold_to(plan)
-    if UNSURE in wanting and _says_yes(say("Also take back what somebody else may have changed?")):
+    if UNSURE in wanting and _says_yes(say("Also include what somebody else may have changed?")):
         consent = msgspec.structs.replace(consent, unsure=True)
         plan = session.plan(consent)
-    if FORCE in wanting and _says_yes(say("Also take back what was changed since?")):
+    if FORCE in wanting and _says_yes(say("Also include what was changed since?")):
         return msgspec.structs.replace(consent, force=True)
     if not plan.steps and not plan.unchanged:
         return None
-    return consent if _says_yes(say("Go on?")) else None
+    return consent if _says_yes(say("Continue?")) else None
 
 
 def _says_yes(question: str) -> bool:

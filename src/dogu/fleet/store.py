@@ -88,7 +88,7 @@ class Fleet:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         if any(not name.startswith(_UNFINISHED) for name in os.listdir(folder)):
             message = told(
-                "{folder} isn't empty: name another folder, or go on with `dogu fleet resume`.", folder=folder
+                "{folder} isn't empty: name another folder, or continue with `dogu fleet resume`.", folder=folder
             )
             raise ToolError(ErrorKind.INVALID_ARGUMENTS, message)
         for name in os.listdir(folder):
@@ -110,7 +110,7 @@ class Fleet:
         """Open the fleet of a folder; it may be one that nobody can write. Raises `ToolError` where there is none."""
         path = os.path.join(folder, _FILE)
         if not os.path.isfile(path):
-            message = told("{folder} holds no fleet: `dogu fleet run TASKS --out {folder}` begins one.", folder=folder)
+            message = told("{folder} holds no fleet: `dogu fleet run TASKS --out {folder}` starts one.", folder=folder)
             raise ToolError(ErrorKind.INVALID_ARGUMENTS, message)
         try:
             database = _connect(path)

@@ -110,10 +110,10 @@ def _problem_of_texts(task: Task) -> str:
             return told("{path} isn't a path inside the task's folder", path=name)
     for name, text in files:
         if not _is_writable(name, text) or "\0" in name:
-            return told("{path} has letters that no file can have", path=name)
+            return told("{path} has characters that no file name can have", path=name)
     words = (task.prompt, task.repo, task.folder, task.ref, task.setup, task.check, task.model)
     if not _is_writable(*words) or any("\0" in text for text in words):
-        return told("it has letters that no command can have")
+        return told("it has characters that no command can have")
     return ""
 
 

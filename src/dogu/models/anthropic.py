@@ -443,7 +443,8 @@ class MessagesWire:
             if self._budget() and not self._has_told:
                 self._has_told = True
                 words = sentence(
-                    "model.maxOutputTokens leaves no room to think (--effort {effort}): the model answers without."
+                    "model.maxOutputTokens leaves no room to think (--effort {effort}): the model "
+                    "answers without thinking."
                 )
                 self._tools.tell(told(words, effort=effort))
             return {}

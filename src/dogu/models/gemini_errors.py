@@ -41,7 +41,7 @@ def explain_refusal(refusal: HttpRefusal, model: str) -> ModelError:
 def _explained(error: ServerError, model: str) -> ModelError:
     kind = error.kind
     said = " " + told("The server says: {message}", message=line_of(error.message)) if error.message.strip() else ""
-    advice = told("Try again in a while, or take another model.") if kind is ModelErrorKind.OVERLOADED else ""
+    advice = told("Try again later, or use another model.") if kind is ModelErrorKind.OVERLOADED else ""
     text = _explanation(kind, error, model, said)
     return ModelError(kind, text, most_tries=TRIES.get(kind, 1), retry_after_s=error.retry_after_s, advice=advice)
 
@@ -50,7 +50,7 @@ def _explanation(kind: ModelErrorKind, error: ServerError, model: str, said: str
     match kind:
         case ModelErrorKind.QUOTA:
             message = told(
-                "The quota of this key is used up. Wait for it to be renewed, take another model or raise the quota."
+                "The quota of this key is used up. Wait for it to be renewed, use another model or raise the quota."
             )
             return message + said
         case ModelErrorKind.RATE_LIMIT:

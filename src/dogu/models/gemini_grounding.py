@@ -85,7 +85,7 @@ def read_grounded(answer: bytes) -> tuple[Grounded, Usage]:
         ) from None
     if decoded.prompt_feedback and decoded.prompt_feedback.block_reason:
         reason = decoded.prompt_feedback.block_reason
-        raise ModelError(ModelErrorKind.BLOCKED, told("The server refuses this prompt ({reason}).", reason=reason))
+        raise ModelError(ModelErrorKind.BLOCKED, told("The server refused this prompt ({reason}).", reason=reason))
     counts = Counts()
     counts.take(decoded.usage_metadata)
     usage = counts.usage()

@@ -31,7 +31,7 @@ class Key:
             look_up, self._look_up = self._look_up, None
             self._text = (await anyio.to_thread.run_sync(look_up, self._text)).strip()
         if not self._text.isascii() or not self._text.isprintable():
-            message = told("The key holds characters that no key has: check {variable}.", variable=self.variable)
+            message = told("The key contains invalid characters: check {variable}.", variable=self.variable)
             raise ModelError(ModelErrorKind.AUTH, message)
         return self._text
 

@@ -315,7 +315,7 @@ class OpenAIAnswer:
         if not before.strip():
             return []
         self._thoughts.append(before)
-        words = told("What came first was what the model thought.")
+        words = told("What came so far was the model's thinking.")
         return [Retrying(words, 0.0, 0, 0), ThoughtDelta(before)]
 
     def _growing(self, piece: dict[str, Any]) -> _GrowingCall:

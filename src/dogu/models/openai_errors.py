@@ -41,15 +41,16 @@ def _said(error: ServerError) -> str:
 
 
 _EXPLANATIONS = {
-    ModelErrorKind.QUOTA: sentence("The quota of this key is used up: raise it, or take another model.{said}"),
+    ModelErrorKind.QUOTA: sentence("The quota of this key is used up: raise it, or use another model.{said}"),
     ModelErrorKind.RATE_LIMIT: sentence("The server's rate limit was reached.{said}"),
     ModelErrorKind.TIMEOUT: sentence("The server took too long.{said}"),
     ModelErrorKind.TOO_LONG: sentence(
-        "The conversation is longer than the model can read: start a new one, or give the server more.{said}"
+        "The conversation is longer than the model can read: start a new one, or give the server a "
+        "larger context.{said}"
     ),
     ModelErrorKind.OVERLOADED: sentence("The server is overloaded or failing (HTTP {status}).{said}"),
     ModelErrorKind.AUTH: sentence("The server refused the key: check {variable}.{said}"),
-    ModelErrorKind.BLOCKED: sentence("The server withholds an answer to this: rephrase it.{said}"),
+    ModelErrorKind.BLOCKED: sentence("The server withheld an answer to this: rephrase it.{said}"),
     ModelErrorKind.NOT_FOUND: sentence(
         "There is no model {model!r} at this address: check model.name and model.baseUrl.{said}"
     ),

@@ -186,7 +186,7 @@ def decoded(payload: bytes, kind: type[T]) -> T | None:
 
 def unreadable(error: Exception) -> ModelError:
     """Explain what is no event."""
-    message = told("The server sent something in the stream that is no answer ({error}).", error=error)
+    message = told("The server sent something in the stream that isn't an answer ({error}).", error=error)
     return ModelError(ModelErrorKind.MALFORMED, message, most_tries=4)
 
 

@@ -253,7 +253,7 @@ class Tools:
             if name in self._names:
                 continue
             if has_cut:
-                words = sentence("The parameters of {name} are too many: the model isn't told all of them.")
+                words = sentence("{name} has too many parameters: the model isn't told all of them.")
                 self._problems.append(told(words, name=declaration.name))
             self._names[name] = declaration.name
             self._schemas[declaration.name] = parameters

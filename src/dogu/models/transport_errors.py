@@ -88,7 +88,7 @@ class HttpRefusal(msgspec.Struct, frozen=True):
 def web_page(url: str) -> ModelError:
     """Explain an answer that a portal or a wrong address gave."""
     message = told(
-        "{url} answered with a web page: check the address, and whether the network wants a login.",
+        "{url} answered with a web page: check the address, and whether the network needs a login.",
         url=origin_of(url)[1],
     )
     return ModelError(ModelErrorKind.BAD_REQUEST, message)
@@ -102,8 +102,8 @@ def redirected(url: str, status: int, location: str) -> ModelError:
         target = location
     scheme, where = origin_of(target)
     message = told(
-        "{url} sends requests elsewhere (HTTP {status}, to {scheme}://{where}), which isn't followed: set the address "
-        "of the server that answers.",
+        "{url} sends requests elsewhere (HTTP {status}, to {scheme}://{where}), and dogu doesn't "
+        "follow: set the address of the server that answers.",
         url=origin_of(url)[1],
         status=status,
         scheme=line_of(scheme),

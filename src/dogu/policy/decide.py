@@ -52,7 +52,7 @@ def decide(facts: CallFacts, rules: Rules, mode: ApprovalMode) -> Verdict:
 def refusal(verdict: Verdict, rules: Rules) -> str:
     """Make the sentence of a refusal, for the model: why, and what may be done instead."""
     if verdict.is_unreadable:
-        return told("Refused: {reason}. Nothing was run. Mend the command, and call again.", reason=verdict.reason)
+        return told("Refused: {reason}. Nothing was run. Fix the command, and call again.", reason=verdict.reason)
     allowed = [" ".join(rule.words or ()) for rule in rules.shell_core() or () if verdict.commands]
     if not allowed:
         return told("Refused: {reason}. Nothing was run. Don't try it in another spelling.", reason=verdict.reason)
@@ -89,7 +89,7 @@ def gate_of(
             judged = Judgement(Decision.ALLOW, "", judged.commands)
     reasons = facts.always_ask
     if rules.asked and _is_among(facts, rules.asked, text):
-        reasons = (*reasons, told("the settings have it asked about (tools.confirmationRequired)"))
+        reasons = (*reasons, told("the settings require confirmation (tools.confirmationRequired)"))
     if reasons and judged.gate is Decision.ALLOW:
         return Judgement(Decision.ASK, "; ".join(reasons), judged.commands)
     return judged
@@ -136,9 +136,7 @@ def _allowance(facts: CallFacts, rules: Rules, mode: ApprovalMode, text: ParsedT
         return Decision.ALLOW, told("what it does can't leave the sandbox")
     if mode is ApprovalMode.AUTO_EDIT and facts.kind is Kind.EDIT:
         return Decision.ALLOW, told("approval mode auto_edit")
-    return Decision.ASK, told(
-        "approval mode {mode} asks before a tool of kind {kind}", mode=mode, kind=(_KINDS[facts.kind],)
-    )
+    return Decision.ASK, told("{mode} mode asks before {kind} tools", mode=mode, kind=(_KINDS[facts.kind],))
 
 
 def _is_allowed(facts: CallFacts, rules: Rules, text: ParsedText | None, *, may_edit: bool) -> bool:

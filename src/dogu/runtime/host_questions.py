@@ -94,5 +94,5 @@ def _question(command: str, host: str, port: int, private: Sequence[str], *, off
     choices.append({"const": _NO, "title": told("no")})
     title = told("A command in the sandbox wants to reach {host}", host=place)
     message = "\n".join([shown, *about])
-    field = {"type": "string", "title": told("May it?"), "oneOf": choices, "default": _NO}
+    field = {"type": "string", "title": told("Allow it?"), "oneOf": choices, "default": _NO}
     return Elicitation(title, message, {"answer": field}, ("answer",), is_question=True)

@@ -44,7 +44,7 @@ def _settled_line(job: SettledJob) -> str:
         return say("Ended, because it could not be kept: {command} ({why})", command=command, why=say(job.problem))
     if not job.can_be_kept:
         return say("Ended with the session: {command}", command=command)
-    return say("Ended with the session: {command} (--keep-jobs lets it live on)", command=command)
+    return say("Ended with the session: {command} (--keep-jobs keeps it running)", command=command)
 
 
 def job_line(job: StoredJob) -> str:
@@ -116,7 +116,7 @@ def keep_job(job: StoredJob, jobs: str = "dogu jobs") -> str:
         return say("It has ended: {command}", command=_short(job.record.command))
     job.keep()
     return say(
-        "Kept: {command} lives on when its session ends. To stop it: {jobs} stop {pid}",
+        "Kept: {command} keeps running after its session. To stop it: {jobs} stop {pid}",
         command=_short(job.record.command),
         jobs=jobs,
         pid=job.pgid,

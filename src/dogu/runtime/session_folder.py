@@ -98,7 +98,7 @@ class SessionFolder:
             if error.errno == errno.EMFILE:  # it could be written: the limit is this process's
                 raise
             self.problem = told(
-                "{path} can't be written ({strerror}): this session's undo ends with the machine's.",
+                "{path} can't be written ({strerror}): undo for this session only lasts until the machine restarts.",
                 path=self.path,
                 strerror=error.strerror,
             )

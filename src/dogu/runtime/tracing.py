@@ -137,7 +137,7 @@ class _Exporter:
             result = self._result.FAILURE
         if result is not self._result.SUCCESS and not self._is_told:
             self._is_told = True
-            self._tell(told("Telemetry: spans couldn't be sent or written; the session goes on without."))
+            self._tell(told("Telemetry: spans couldn't be sent or written; the session continues without them."))
         return result
 
     def shutdown(self) -> None:

@@ -85,7 +85,7 @@ def check_system() -> Check:
             "system",
             Health.POOR,
             found,
-            say("Less holds here than on Linux: docs/platforms.md says what, and what was tried."),
+            say("Fewer protections hold here than on Linux; docs/platforms.md lists them, and what was tested."),
         )
     return Check("system", Health.GOOD, found)
 

@@ -185,7 +185,7 @@ class HeadlessRun:
             return msgspec.structs.replace(ending, response=response, structured_output=answer)
         if end.reason is not EndReason.DONE:
             return ending
-        message = told("The model gave no answer in the shape that --output-schema asks for.")
+        message = told("The model's answer doesn't have the form that --output-schema asks for.")
         return Ending.failed(ExitCode.TOOL_FAILED, "no_structured_output", message)
 
     def _lacks(self, wanted: Wanted, end: TurnEnd) -> bool:

@@ -95,7 +95,7 @@ def print_session(session: StoredSession, entries: Sequence[Entry], *, as_json: 
     _print_entries(entry for entry in entries if entry.turn not in shown_turns)
     stored = sorted(name for name in os.listdir(session.path) if name.endswith(".txt"))
     if stored:
-        print(say("Whole outputs:") + " " + ", ".join(os.path.join(session.path, name) for name in stored))
+        print(say("Full outputs:") + " " + ", ".join(os.path.join(session.path, name) for name in stored))
     return ExitCode.DONE
 
 

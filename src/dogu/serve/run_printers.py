@@ -231,7 +231,7 @@ class _TextPrinter:
             tell(say(ending.error.message))
         session_id = report.facts.session_id
         if ending.reason in ("cancelled", "timeout") and session_id:
-            tell(say("To go on: dogu --resume {session_id}", session_id=session_id))
+            tell(say("To continue: dogu --resume {session_id}", session_id=session_id))
 
     def _flush(self) -> None:
         if self._text and not self._has_shape:

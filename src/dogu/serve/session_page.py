@@ -233,7 +233,7 @@ def _display(display: Display) -> str:
         case PatchDiff(files=files):
             return "".join(map(_display, files))
         case TerminalOutput(command=command, output=output, exit_code=code, notes=notes):
-            status = "" if code in (0, None) else f'<p class="bad">{_text(say("Exit status {code}", code=code))}</p>'
+            status = "" if code in (0, None) else f'<p class="bad">{_text(say("Exit code {code}", code=code))}</p>'
             return _pre(f"$ {command}\n{output}") + status + _lines(notes)
         case str():
             return f'<div class="text">{_text(said(display))}</div>' if display else ""

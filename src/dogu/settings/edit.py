@@ -181,7 +181,7 @@ def _end_of_comments(text: str, start: int, stop: int) -> int:
 def _object(text: str, start: int) -> _Object:
     """Read the object that begins there: its tokens, parted at the commas that are its own."""
     if text[start : start + 1] != "{":
-        raise EditError(say("an object is expected where something else stands"))
+        raise EditError(say("an object is expected here"))
     members: list[_Member] = []
     part: list[tuple[str, int, int]] = []
     depth = 0
@@ -219,7 +219,7 @@ def _tokens(text: str, start: int) -> Iterator[tuple[str, str, int, int]]:
     while position < len(text):
         found = _TOKEN.match(text, position)
         if found is None:
-            raise EditError(say("{text!r} can't stand here", text=text[position]))
+            raise EditError(say("{text!r} isn't allowed here", text=text[position]))
         if found.lastgroup != "blank":
             yield found.lastgroup or "", found[0], position, found.end()
         position = found.end()

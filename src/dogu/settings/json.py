@@ -70,7 +70,7 @@ class _Parser:
             raise JsonError(
                 self._line,
                 told(
-                    "{mark!r} expected after {after}, found {value!r}",
+                    "expected {mark!r} after {after}, found {value!r}",
                     mark=mark,
                     after=after,
                     value=self._text or told("the end of the file"),
@@ -103,7 +103,7 @@ class _Parser:
                     self._line, told("{text} isn't a JSON value: {error}", text=text, error=error)
                 ) from error
         raise JsonError(
-            self._line, told("a value expected, found {value!r}", value=self._text or told("the end of the file"))
+            self._line, told("expected a value, found {value!r}", value=self._text or told("the end of the file"))
         )
 
     def _object(self, path: Path) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class _Parser:
                 raise JsonError(
                     self._line,
                     told(
-                        "a key in double quotes expected, found {value!r}",
+                        "expected a key in double quotes, found {value!r}",
                         value=self._text or told("the end of the file"),
                     ),
                 )
@@ -173,5 +173,5 @@ def _unreadable(text: str, position: int) -> str:
     if text.startswith("/*", position):
         return told("a comment that begins with /* and doesn't end")
     if text[position] == '"':
-        return told("a text that isn't closed on its line")
-    return told("{text!r} can't stand here", text=text[position])
+        return told("a string that isn't closed on its line")
+    return told("{text!r} isn't allowed here", text=text[position])

@@ -226,7 +226,7 @@ class _Reading:
         self._take(key, path, name, False if enabled is False else True if command is None else command)
         for written, (where, value) in fields.items():
             if written not in _OF_SANDBOX:
-                raise self._fail(where, f"{name}.{written}", told("isn't understood, and may restrict"))
+                raise self._fail(where, f"{name}.{written}", told("isn't understood, and may be a restriction"))
             if enabled is not False and value is not None:
                 self._take(_BY_SPELLING[_OF_SANDBOX[written]], where, f"{name}.{written}", value)
         if image is not None:
@@ -238,7 +238,7 @@ class _Reading:
         if not isinstance(raw, dict) and not is_lenient:
             raise self._fail(path, name, told("takes an object, not {value}", value=shown(raw)))
         if not isinstance(raw, dict):
-            self._warn(path, name, told("takes an object with one entry a server, not {value}", value=shown(raw)))
+            self._warn(path, name, told("takes an object with one entry per server, not {value}", value=shown(raw)))
             return {}
         kept: dict[str, Any] = {}
         for alias, entry in cast("dict[str, Any]", raw).items():
@@ -262,9 +262,7 @@ class _Reading:
         if key.combine is Combine.INTERSECT:
             return intersect(first, second)
         if first != second:
-            raise self._fail(
-                path, name, told("says something else than another spelling of {name} in this file", name=key.name)
-            )
+            raise self._fail(path, name, told("contradicts another spelling of {name} in this file", name=key.name))
         return second
 
     def _check_tool_names(self, key: Key, path: Path, name: str, value: Any) -> None:

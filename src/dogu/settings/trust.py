@@ -28,7 +28,7 @@ class Trust(StrEnum):
             case Trust.DISTRUSTED:
                 return say("not trusted: its own settings can only restrict")
             case Trust.UNKNOWN:
-                return say("its own settings can only restrict, until you say `dogu config trust`")
+                return say("its own settings can only restrict, until you run `dogu config trust`")
 
 
 def trust_of(root: str, home: str) -> Trust:

@@ -191,7 +191,7 @@ def table(value: Any) -> Mapping[str, Any]:
                     told("takes an object for each name; {name!r} has {entry}", name=name, entry=shown(entry))
                 )
         return entries
-    raise ValueProblem(told("takes an object with one entry a server, not {value}", value=shown(value)))
+    raise ValueProblem(told("takes an object with one entry per server, not {value}", value=shown(value)))
 
 
 def json_object(value: Any) -> Mapping[str, Any]:

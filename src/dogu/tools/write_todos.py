@@ -51,7 +51,7 @@ class WriteTodos(Tool[WriteTodosArgs]):
         if not args.todos:
             return told("Clear the plan")
         done = sum(todo.status == "completed" for todo in args.todos)
-        return told("Keep the plan: {done} of {count} steps done", done=done, count=len(args.todos))
+        return told("Update the plan: {done} of {count} steps done", done=done, count=len(args.todos))
 
     async def execute(self, args: WriteTodosArgs, context: CallContext) -> ToolResult:
         """Replace the plan."""

@@ -268,4 +268,4 @@ def test_the_files_together_are_bounded_and_say_so(tmp_path: Path):
         write(root / f"{number}.md", str(number) * 60_000)
     (text,) = texts(tmp_path)
     assert len(text) < 270_000
-    assert "the context files are too long together" in text
+    assert "the context files are too long in total" in text

@@ -92,9 +92,9 @@ def test_folders_make_names_and_the_later_folder_wins(tmp_path: Path) -> None:
 
 BAD = [
     ("prompt = ", 1, "isn't valid TOML"),
-    ('description = "x"\nprompt = 3', 2, "prompt must be a text"),
+    ('description = "x"\nprompt = 3', 2, "prompt must be text"),
     ('description = "x"', 1, "prompt is missing"),
-    ('prompt = "x"\n\ndescription = []', 3, "description must be a text"),
+    ('prompt = "x"\n\ndescription = []', 3, "description must be text"),
     ('# head\nprompt = """\nfirst\n!{echo {\n"""', 4, "never closed"),
     ('a = 1\nprompt = """\nopen', 3, "isn't valid TOML"),
 ]

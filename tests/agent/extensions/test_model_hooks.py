@@ -66,7 +66,7 @@ async def test_a_hook_may_answer_in_the_models_place(place: Place) -> None:
     model = ScriptedModel([])
     (end,) = await place.run(model, "hi")
     assert (end.text, model.requests) == ("From the cache.", [])
-    assert "answers in the model's place" in place.notes[0]
+    assert "answered instead of the model" in place.notes[0]
 
 
 async def test_a_hook_may_replace_what_the_model_said_before_anybody_sees_it(place: Place) -> None:
@@ -111,7 +111,7 @@ async def test_a_hook_may_take_tools_away(place: Place, config: dict[str, Any], 
 @pytest.mark.parametrize(
     ("event", "output", "told"),
     [
-        ("BeforeModel", {"llm_request": {"model": "other"}}, "wants another request"),
+        ("BeforeModel", {"llm_request": {"model": "other"}}, "tried to change the request"),
         ("BeforeModel", {"llm_response": {"candidates": "none"}}, "can't be understood"),
         ("BeforeToolSelection", {"toolConfig": {"mode": "ANY"}}, "can't be forced"),
         ("BeforeToolSelection", {"toolConfig": {"allowedFunctionNames": "glob"}}, "can't be understood"),

@@ -458,7 +458,7 @@ async def test_without_the_kernel_s_word_all_is_unsure(place: Place):
     result = await place.run("echo x > f", watched=False)
     assert result.written is None
     assert place.notes == [
-        f"Undo leaves what somebody else may have changed, unless you say --unsure: {place.root / 'f'}."
+        f"Undo leaves what somebody else may have changed, unless you add --unsure: {place.root / 'f'}."
     ]
     assert place.left() == {"f": "unsure"}
     await place.run("echo x > g")

@@ -454,7 +454,7 @@ def test_every_step_says_what_it_cannot_enforce() -> None:
         sandbox = Sandbox(step, SandboxSettings(network=False), landlock_abi=2)
         assert sandbox.limits
         assert sandbox.describe()
-        asks = "So each command is asked about." in sandbox.limits
+        asks = "So each command asks first." in sandbox.limits
         assert not asks or not Sandbox(step, SandboxSettings(), landlock_abi=7, has_own_network=True).holds_all
         assert asks is (step in (Step.LANDLOCK, Step.SECCOMP))
     assert Sandbox.detect(best=Step.NONE).confine(["/"], {}).order is None

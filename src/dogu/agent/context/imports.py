@@ -139,7 +139,7 @@ class Imports:
         if len(self._chain) > DEEPEST:
             return self._refused(name, importer, told("imports go at most {deepest} files deep", deepest=DEEPEST))
         if self.room <= 0:
-            return self._refused(name, importer, told("the context files are too long together"))
+            return self._refused(name, importer, told("the context files are too long in total"))
         self.paths.append(found.path)
         return f"[imported from {name}]\n{self.expand(found, places)}\n[end of {name}]"
 

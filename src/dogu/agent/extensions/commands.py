@@ -138,14 +138,14 @@ def _prompt(values: dict[str, Any]) -> str:
     if prompt is None:
         raise TemplateError(told('prompt is missing: write prompt = "..."'), "")
     if not isinstance(prompt, str) or not prompt.strip():
-        raise TemplateError(told("prompt must be a text that isn't empty"), "prompt")
+        raise TemplateError(told("prompt must be text that isn't empty"), "prompt")
     return prompt
 
 
 def _description(values: dict[str, Any], name: str) -> str:
     description = values.get("description", "")
     if not isinstance(description, str):
-        raise TemplateError(told("description must be a text"), "description")
+        raise TemplateError(told("description must be text"), "description")
     return " ".join(description.split()) or name
 
 

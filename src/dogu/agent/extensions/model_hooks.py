@@ -78,10 +78,12 @@ class HookedModel(WrappedModel):
         for hook in self._hooks.at(Moment.BEFORE_MODEL):
             answer = await self._run(hook, {"llm_request": request})
             if answer.changes_request:
-                self._emit()(Noted(told("The hook {name} wants another request, which isn't made.", name=hook.name)))
+                self._emit()(
+                    Noted(told("The hook {name} tried to change the request; that isn't supported.", name=hook.name))
+                )
             if text is None and answer.response is not None:
                 text = answer.response
-                self._emit()(Noted(told("The hook {name} answers in the model's place.", name=hook.name)))
+                self._emit()(Noted(told("The hook {name} answered instead of the model.", name=hook.name)))
         return text
 
     async def _offered(
@@ -95,7 +97,9 @@ class HookedModel(WrappedModel):
             if answer.tool_mode == "NONE":
                 return ()
             if answer.tool_mode == "ANY":
-                self._emit()(Noted(told("The hook {name} wants a call made, which can't be forced.", name=hook.name)))
+                self._emit()(
+                    Noted(told("The hook {name} asked for a tool call, which can't be forced.", name=hook.name))
+                )
             if answer.tool_names is not None:
                 is_limited = True
                 names = answer.tool_names

@@ -38,10 +38,10 @@ def split_frontmatter(text: str) -> tuple[dict[str, str], str]:
     """Return the head's texts by key, and the body. Raises `FrontmatterError`."""
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     if lines[0].rstrip() != _FENCE:
-        raise FrontmatterError(told("must begin with a line ---, then name: and description:"), 1)
+        raise FrontmatterError(told("must begin with a --- line, then name: and description:"), 1)
     end = next((number for number, line in enumerate(lines) if number and line.rstrip() == _FENCE), 0)
     if not end:
-        raise FrontmatterError(told("the --- that ends the head is missing"), len(lines))
+        raise FrontmatterError(told("the closing --- of the head is missing"), len(lines))
     return _values(lines[1:end]), "\n".join(lines[end + 1 :]).strip()
 
 
@@ -152,7 +152,7 @@ class Skills:
 
     def command(self) -> SlashCommand:
         """Make the command `/skills`."""
-        return SlashCommand("skills", say("the skills the model may use"), self.tell, "[list]")
+        return SlashCommand("skills", say("show the model's skills"), self.tell, "[list]")
 
     def _entries(self) -> list[Skill | str]:
         entries: list[Skill | str] = []
@@ -182,7 +182,9 @@ def read_skill(folder: str, *, is_project: bool) -> Skill | str:
     name, description = head.get("name", ""), " ".join(head.get("description", "").split())
     if not _NAME.fullmatch(name) or len(name) > 64:
         return told(
-            "{file}: name must be 1 to 64 of a-z, 0-9 and single hyphens, not {name!r}", file=file, name=name[:80]
+            "{file}: name must be 1 to 64 characters of a-z, 0-9 and single hyphens, not {name!r}",
+            file=file,
+            name=name[:80],
         )
     if not description:
         return told("{file}: description is missing: say what the skill does and when to use it", file=file)

@@ -76,7 +76,7 @@ def _closing(prompt: str, start: int) -> int:
             return position
     near = prompt[start - 2 :].split("\n", 1)[0]
     raise TemplateError(
-        told("{opening} is never closed: the braces inside of it must balance", opening=prompt[start - 2 : start]), near
+        told("{opening} is never closed: the braces inside it must balance", opening=prompt[start - 2 : start]), near
     )
 
 
@@ -104,7 +104,7 @@ def with_args(command: str, args: str, near: str = "") -> str:
         return command
     if any("<<" in part and "<<<" not in part for part in parts[:-1]):
         raise TemplateError(
-            told("{{args}} can't stand in or after a here-document: pipe it in with printf"), near or command
+            told("{{args}} can't be used in or after a here-document: pipe it in with printf"), near or command
         )
     word = shlex.quote(args) if args else ""
     quotes = _Quotes()

@@ -51,7 +51,7 @@ class TurnHooks:
             answer = await self.hooks.run(hook, {"prompt": prompt}, emit)
             if answer.decision == "deny" or answer.stops:
                 reason = answer.reason or answer.message
-                return [], told("The hook {name} stopped the prompt: {reason}", name=hook.name, reason=reason)
+                return [], told("The hook {name} blocked the prompt: {reason}", name=hook.name, reason=reason)
             if answer.context:
                 context.append(answer.context)
         started, self.hooks.session_context = self.hooks.session_context, []
@@ -72,7 +72,7 @@ class TurnHooks:
 
     def command(self) -> SlashCommand:
         """Make the command `/hooks`."""
-        return SlashCommand("hooks", say("the hooks that run"), self._tell)
+        return SlashCommand("hooks", say("show the hooks that run"), self._tell)
 
     async def _tell(self, _rest: str) -> Said:
         rows = [

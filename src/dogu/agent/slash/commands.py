@@ -101,7 +101,7 @@ _TOOLS = {
     "grep_search": sentence("searches in files"),
     "replace": sentence("changes text in a file"),
     "edit_lines": sentence("changes lines of a file"),
-    "apply_patch": sentence("changes several files by a patch"),
+    "apply_patch": sentence("changes several files with a patch"),
     "write_file": sentence("writes a whole file"),
     "edit_notebook": sentence("changes a cell of a notebook"),
     "run_shell_command": sentence("runs a command"),
@@ -113,7 +113,7 @@ _TOOLS = {
     "write_todos": sentence("keeps the plan that Ctrl-T shows"),
     "ask_user": sentence("asks you a question"),
     "run_subagent": sentence("gives a task to a helper (/agents)"),
-    "save_memory": sentence("remembers something for all sessions"),
+    "save_memory": sentence("remembers something for every session"),
     "activate_skill": sentence("reads a skill's instructions"),
     "find_tools": sentence("finds further tools"),
 }

@@ -85,7 +85,7 @@ def init_command(model: Callable[[], str], root: str, names: Sequence[str]) -> S
         told = _INIT.format(file=file, path=os.path.join(root, file), present=present)
         return Send(f"{told}\n\nThe user adds: {rest}" if rest else told)
 
-    words = say("have the model write AGENTS.md for this folder, from what is in it")
+    words = say("have the model write an AGENTS.md for this folder")
     return SlashCommand("init", words, init, "[WHAT MATTERS]")
 
 
@@ -97,7 +97,7 @@ def review_command(model: Callable[[], str]) -> SlashCommand:
             return Said(say("/review needs a model that reads this folder; /connect connects one."), is_failure=True)
         return Send(f"{_REVIEW}\n\nThe user adds: {rest}" if rest else _REVIEW)
 
-    words = say("have the model review the changes that aren't committed")
+    words = say("have the model review uncommitted changes")
     return SlashCommand("review", words, review, "[WHAT MATTERS]")
 
 
@@ -191,7 +191,7 @@ class _ContextCommands:
             run = budget.run
             used = reduce(sum_usage, (spent.usage for spent in run.by_model.values()), Usage())
             cost = say("cost not known") if run.unpriced else usd(run.cost_usd)
-            lines.append(say("Since it was resumed: {tokens}; {cost}", tokens=_tokens(used), cost=cost))
+            lines.append(say("Since resuming: {tokens}; {cost}", tokens=_tokens(used), cost=cost))
         if budget.max_cost_usd is not None:
             lines.append(say("Cost limit: {most}", most=usd(budget.max_cost_usd)))
         return lines or [say("No requests to the model yet.")]

@@ -132,7 +132,7 @@ class _ModelCommands:
 
     async def model(self, rest: str) -> Said:
         if len(rest.split()) > 1:
-            return Said(say("A model's name has no blanks: {name}", name=rest), is_failure=True)
+            return Said(say("A model's name can't contain spaces: {name}", name=rest), is_failure=True)
         if rest:
             return Said(await self._connections.use_model(rest))
         found = await self._connections.models()
@@ -149,12 +149,12 @@ class _ModelCommands:
         if len(found.names) > _MOST_LISTED:
             lines.append(say("  … and {count} more", count=len(found.names) - _MOST_LISTED))
         if found.problem:
-            lines.append(say("Its provider can't list models now ({reason}).", reason=found.problem))
+            lines.append(say("The provider can't list its models right now ({reason}).", reason=found.problem))
         return Said("\n".join(lines))
 
     async def connect(self, _rest: str) -> Said:
         servers = await self._connections.servers()
-        lines = [say("Gemini: set GEMINI_API_KEY (a key is free at aistudio.google.com/apikey).")]
+        lines = [say("Gemini: set GEMINI_API_KEY (get a free key at aistudio.google.com/apikey).")]
         others = [each for each in self._connections.key_providers() if each.name != "gemini"]
         lines += [say("{title}: set {variable}.", title=each.title, variable=each.variable) for each in others]
         for server in servers:
@@ -165,5 +165,5 @@ class _ModelCommands:
                 models=", ".join(server.models[:5]),
             )
             lines.append(found)
-        lines.append(say("In the terminal, `dogu` and /connect set one up."))
+        lines.append(say("In a terminal, start `dogu` and type /connect to set one up."))
         return Said("\n".join(lines))

@@ -73,7 +73,7 @@ def read_claude(found: Found, folder: str, home: str, root: str) -> None:
     take_prompts(found, os.path.join(folder, ".claude", "commands"))
     unread = [os.path.join(folder, ".claude", name) for name in _UNREAD]
     unread += [] if is_users else [os.path.join(root, "CLAUDE.local.md")]
-    found.left.extend(Left(each, told("isn't taken over")) for each in unread if os.path.exists(each))
+    found.left.extend(Left(each, told("isn't imported")) for each in unread if os.path.exists(each))
 
 
 def _approved(found: Found, servers: Any, files: list[dict[str, Any]]) -> dict[str, Any]:
@@ -164,9 +164,11 @@ def _take_rule(found: Found, entry: str, name: str, folder: str) -> None:
     if ours:
         found.taken.append(Taken("rule", f"{name} {entry}", key, [ours]))
     elif tool in ("Read", "Glob", "Grep", "LS") and name == "allow":
-        found.left.append(Left(entry, told("needs no rule: reading in the workspace isn't asked about")))
+        found.left.append(Left(entry, told("needs no rule: reading in the workspace never asks")))
     else:
-        found.left.append(Left(f"{name} {entry}", told("can't be said in dogu's settings"), restricts=name != "allow"))
+        found.left.append(
+            Left(f"{name} {entry}", told("can't be expressed in dogu's settings"), restricts=name != "allow")
+        )
 
 
 def _ignored(pattern: str, *, is_users: bool) -> str:

@@ -78,7 +78,9 @@ def read_codex(found: Found, folder: str, home: str, _root: str) -> None:
         take_memory(found, os.path.join(home, ".codex", "AGENTS.md"), home)
     take_prompts(found, os.path.join(folder, ".codex", "prompts"))
     managed = [file for file in _MANAGED if folder == home and os.path.exists(file)]
-    found.left.extend(Left(file, told("can't be taken over, and may restrict"), restricts=True) for file in managed)
+    found.left.extend(
+        Left(file, told("can't be imported, and may be a restriction"), restricts=True) for file in managed
+    )
 
 
 def _leave_projects(found: Found, settings: dict[str, Any]) -> None:
@@ -110,7 +112,7 @@ def _take_approvals(found: Found, alias: str, entry: dict[str, Any]) -> None:
         if mode in _APPROVALS:
             found.taken.append(Taken("rule", f"{mode} {alias} {tool}", _APPROVALS[mode], [f"{alias}__{tool}"]))
         elif mode not in (None, "auto"):
-            why = told("can't be taken over, and may restrict")
+            why = told("can't be imported, and may be a restriction")
             found.left.append(Left(f"mcp_servers.{alias}.{tool} {mode}", why, restricts=True))
     unknown = {name: value for name, value in entry.items() if name not in _HARMLESS_OF_SERVERS}
     leave_rest(found, unknown, (), "Codex", f"mcp_servers.{alias}.")

@@ -58,7 +58,7 @@ def leave_rest(
         if name in known:
             found.left.append(Left(within + name, told("is {program}'s own", program=whose)))
         elif value not in _NOTHING:
-            found.left.append(Left(within + name, told("can't be taken over, and may restrict"), restricts=True))
+            found.left.append(Left(within + name, told("can't be imported, and may be a restriction"), restricts=True))
 
 
 def take_servers(found: Found, servers: Any) -> None:
@@ -83,7 +83,7 @@ def take_memory(found: Found, file: str, home: str) -> None:
     """The user's own instructions: copied, unless there are some already."""
     target = os.path.join(home, ".gemini", "GEMINI.md")
     if os.path.lexists(target):
-        found.left.append(Left(file, told("{target} is there already: copy by hand what should hold", target=target)))
+        found.left.append(Left(file, told("{target} already exists: copy what you need by hand", target=target)))
         return
     try:
         found.taken.append(Taken("context", file, file=target, text=text_in(file)))
@@ -107,7 +107,7 @@ def take_prompts(found: Found, folder: str) -> None:
             said = re.search(r"^description:\s*(.+)$", head[1], re.MULTILINE)
             description = said[1].strip().strip("\"'") if said else ""
         if re.search(r"\$[1-9]", prompt):
-            found.left.append(Left(file, told("takes its arguments one by one ($1), which commands here don't")))
+            found.left.append(Left(file, told("takes its arguments one by one ($1), which dogu's commands can't")))
             continue
         prompt = re.sub(r"!`([^`]+)`", r"!{\1}", prompt.replace("$ARGUMENTS", "{{args}}"))
         lines = [
@@ -181,7 +181,7 @@ def texts_of(found: Found, theirs: str, value: Any) -> list[str]:
 def _leave_unless(found: Found, theirs: str, *, is_good: bool) -> None:
     if not is_good:
         found.left.append(
-            Left(theirs, told("isn't the kind of value expected there, and may restrict"), restricts=True)
+            Left(theirs, told("isn't the kind of value expected there, and may be a restriction"), restricts=True)
         )
 
 

@@ -241,7 +241,7 @@ def _git_config(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     texts = [word.value for word in operands]
     is_wide = any(name in ("--global", "--system") for name, _, _ in reading.taken)
     if is_wide and len(texts) > 1 and texts[0] not in ("get", "list"):
-        yield Danger(reading.operands[0], Effect.REACHES, told("config changes settings of more than this repository"))
+        yield Danger(reading.operands[0], Effect.REACHES, told("config changes settings beyond this repository"))
     if len(texts) <= 1 or texts[0] in ("get", "list"):
         if texts and texts[0] in ("edit", "set", "unset", "rename-section", "remove-section"):
             yield Danger(reading.operands[0], Effect.RUNS, told("config changes settings that can name programs"))
@@ -266,7 +266,7 @@ def _sqlite(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
         if words[at].text.lower().startswith("file:"):  # an address, in which any place can be written
             yield Danger(at, Effect.WRITES, told("it writes to {target}", target=words[at].text[:40]))
     if len(reading.operands) < 2 and not any(name in ("-version", "-help") for name, _, _ in reading.taken):
-        yield Danger(1, Effect.RUNS, told("takes its commands from standard input"))
+        yield Danger(1, Effect.RUNS, told("reads commands from standard input"))
 
 
 def _sql(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
@@ -279,7 +279,7 @@ def _sql(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
             yield Danger(at, Effect.RUNS, told("runs commands"))
     looks = {"--version", "-V", "--help", "-?", "-l", "--list"} & {word.text for word in words}
     if not given and not looks:
-        yield Danger(1, Effect.RUNS, told("takes its commands from standard input"))
+        yield Danger(1, Effect.RUNS, told("reads commands from standard input"))
 
 
 def _with_and_without_comments(text: str) -> tuple[str, str, str]:
@@ -473,7 +473,7 @@ def _cloud(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     writes &= operands[:1] != ["s3"] and operands[:2] not in (["logs", "tail"], ["configure", "get"])
     writes &= operands[1:2] != ["wait"]
     if operands and (hands_out or not is_look or writes):
-        yield Danger(1, Effect.RUNS, told("changes what is in the cloud, or runs it"))
+        yield Danger(1, Effect.RUNS, told("changes or runs something in the cloud"))
 
 
 CHECKS: dict[str, Callable[[Sequence[Word], Reading], Iterator[Danger]]] = {

@@ -80,7 +80,7 @@ def judge_for_cmd(text: str, core: tuple[Rule, ...] | None, exclude: tuple[Rule,
     try:
         judge.script(parse_cmd(text))
     except (UnprovenError, RecursionError) as error:
-        judge.give_up(told("it can't be proven what cmd.exe would run of it: {error}", error=str(error)), text)
+        judge.give_up(told("what cmd.exe would run can't be determined: {error}", error=str(error)), text)
     if may_hide(text):
         judge.note(Decision.ASK, told("it holds control characters that could hide what it does"))
     return judge.judgement()
@@ -101,7 +101,7 @@ def judge_for_powershell(text: str, core: tuple[Rule, ...] | None, exclude: tupl
     is_program = program_called(program_for_windows(name) or "") is not None and name not in _POWERSHELL_OWN
     is_split = any(re.match(r"-[^\s]*[.:]", word.text) for word in words[1:])  # `-a.b` reaches a program as two words
     if not is_plain or is_split or not (is_program or name in _POWERSHELL_LOOKS):
-        judge.give_up(told("it can't be proven what PowerShell would run of it"), text)
+        judge.give_up(told("what PowerShell would run can't be determined"), text)
     else:
         judge.command(words)
     return judge.judgement()
@@ -170,7 +170,7 @@ class _Judge:
         """To look for a path of another machine is enough to tell it who the user is."""
         found = next((word for word in words if _OTHER_MACHINE.search(word.text)), None)
         if found is not None and self._restricts:
-            self.note(Decision.ASK, told("{path} is another machine's", path=found.text[:40]))
+            self.note(Decision.ASK, told("{path} is on another machine", path=found.text[:40]))
 
     def _redirects(self, redirects: Sequence[Redirect]) -> None:
         if self._core.core is None:
@@ -225,7 +225,7 @@ class _Judge:
             yield Danger(1, Effect.RUNS, told("another folder may hold a repository whose configuration runs programs"))
         if name == "cmd":  # what is behind `/c` is judged by itself; without it, standard input is read
             if not any(part.script is not None for word in words for part in word.parts):
-                yield Danger(1, Effect.RUNS, told("takes its commands from standard input"))
+                yield Danger(1, Effect.RUNS, told("reads commands from standard input"))
             return
         if name == "set":
             yield from _setting(words)

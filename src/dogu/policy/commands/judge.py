@@ -163,7 +163,7 @@ class _Judge:
             self._is_unreadable = True
             self.note(Decision.DENY, told("bash would refuse it: {error}", error=str(error)))
         except UnprovenError as error:
-            self.give_up(told("it can't be proven what it runs: {error}", error=str(error)))
+            self.give_up(told("what it runs can't be determined: {error}", error=str(error)))
         finally:
             self._dialect = outer
 

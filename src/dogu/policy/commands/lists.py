@@ -51,7 +51,7 @@ class Lists:
         if any(each.is_unclear for each in self.core):
             return (
                 Decision.ASK,
-                told("a rule holds a wildcard, which means nothing: say the command's first words"),
+                told("a rule holds a wildcard, which has no meaning here: write the command's first words"),
                 None,
             )
         return Decision.DENY, told("{name} is not among the commands allowed", name=shortened(name)), None

@@ -54,7 +54,7 @@ def input_reason(name: str, words: Sequence[Word], command: Command) -> str:
     given = [each for each in command.redirects if each.operator in ("<", "<<", "<<<", "<&", "<>")]
     if block.takes_input:
         takes = command.piped_from is not None or any(each.target.value != "/dev/null" for each in given)
-        return told("takes its commands from standard input") if takes else ""
+        return told("reads commands from standard input") if takes else ""
     sends = any(re.fullmatch(r"(?:-[A-Za-z]|--[\w-]+=)?-", word.text) for word in words[1:])
     is_file = any(each.operator not in ("<<", "<<<") for each in given)
     is_output = command.piped_from is not None and _printed(command.piped_from) is None

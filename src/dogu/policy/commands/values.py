@@ -280,7 +280,7 @@ def _awk(word: Word) -> Finding | None:
 
 
 def _surplus(word: Word) -> Finding | None:
-    return Effect.WRITES, told("{word} is more than is known of its use", word=word.text[:40])
+    return Effect.WRITES, told("{word} goes beyond its known use", word=word.text[:40])
 
 
 def _task(word: Word) -> Finding | None:

@@ -177,7 +177,7 @@ class JournalLog:
             return self.damages
         size = self._size()
         if size >= sealed.size:
-            what = told("{count} bytes are no record", count=sealed.size - self._read_to)
+            what = told("{count} bytes aren't a record", count=sealed.size - self._read_to)
         elif size:
             what = told("its end is cut off: {size} of {sealed} bytes are there", size=size, sealed=sealed.size)
         else:
@@ -236,7 +236,7 @@ class JournalLog:
         after = _next_record(descriptor, offset + 1)
         if after < 0:
             return found
-        return _Found(None, after, after, (), told("{count} bytes are no record", count=after - offset))
+        return _Found(None, after, after, (), told("{count} bytes aren't a record", count=after - offset))
 
     def _record_at(self, descriptor: int, offset: int, before: Sequence[bytes]) -> _Found | None:
         head = _head_at(descriptor, offset)

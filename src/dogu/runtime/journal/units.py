@@ -106,7 +106,7 @@ class Units:
             newer = next((other for other in others if other not in unchanged and self._is_newer(other)), "")
             if newer:
                 name = os.path.basename(newer)
-                why = told("it belongs with {name}, which was written since and isn't taken back", name=name)
+                why = told("it belongs with {name}, which was written since and isn't undone", name=name)
                 left.append(UndoRefusal(path, why))
         gone = {each.path for each in left}
         return [step for step in steps if step.path not in gone], left

@@ -132,7 +132,7 @@ class ChangeWatch:
             self._snapshots.load(position)
         except OSError as error:
             raise UnwatchedError(
-                told("What a command changed when dogu was killed is lost ({error}).", error=error)
+                told("The record of what a command changed when dogu was killed is lost ({error}).", error=error)
             ) from error
         return self.look()
 

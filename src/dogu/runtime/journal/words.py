@@ -25,7 +25,7 @@ def undo_lines(report: UndoReport, folder: str = "") -> list[str]:
         lines.append(say("Left as they are:") if report.restored else say("Nothing was undone:"))
         lines += _refused_lines(report.refused, folder)
     lines += _advice(report.refused)
-    return lines or [say("Everything was already as before.")]
+    return lines or [say("Everything was already as it was before.")]
 
 
 def plan_lines(plan: UndoPlan, folder: str = "") -> list[str]:
@@ -65,7 +65,7 @@ def unsure_notes(changes: Sequence[ChangeRecord]) -> tuple[str, ...]:
     if not paths:
         return ()
     names = writable(", ".join(paths[:_MOST_NAMED]) + (", ..." if len(paths) > _MOST_NAMED else ""))
-    return (told("Undo leaves what somebody else may have changed, unless you say --unsure: {names}.", names=names),)
+    return (told("Undo leaves what somebody else may have changed, unless you add --unsure: {names}.", names=names),)
 
 
 def writable(text: str) -> str:
@@ -87,10 +87,10 @@ def _advice(refused: Sequence[UndoRefusal]) -> list[str]:
     lines: list[str] = []
     if any(each.needs == UNSURE for each in refused):
         lines.append(
-            say("--unsure also takes back what somebody else may have changed; a file can be named by itself.")
+            say("--unsure also includes what somebody else may have changed; you can also name a single file.")
         )
     if any(each.needs == FORCE for each in refused):
-        lines.append(say("--force also takes back what was changed since."))
+        lines.append(say("--force also includes what was changed since."))
     return lines
 
 

@@ -61,7 +61,7 @@ async def serve_acp(sessions: Sessions, *, uses_client_terminals: bool = False) 
         import_module("acp.schema")  # half a second, paid before the first message
     except ImportError as error:
         command = install_command("acp")
-        message = say("The ACP door needs the package agent-client-protocol: {command}", command=command)
+        message = say("`dogu acp` needs the package agent-client-protocol: {command}", command=command)
         raise ToolError(ErrorKind.START_FAILED, message) from error
     async with private_streams() as (reader, writer), anyio.create_task_group() as group:
         door = Door(sessions, group, uses_client_terminals=uses_client_terminals)
@@ -136,7 +136,7 @@ class Door:
 
     async def _authenticate(self, params: schema.AuthenticateRequest) -> Answer:
         if params.method_id != _KEY_METHOD:
-            message = say("There is no way to authenticate called {name}.", name=params.method_id)
+            message = say("There is no authentication method {name}.", name=params.method_id)
             raise RpcError(INVALID_PARAMS, message)
         self._check_ready(os.getcwd())
         return Answer({})
@@ -160,7 +160,7 @@ class Door:
         if params.cursor:
             ids = [row.session_id for row in rows]
             if params.cursor not in ids:
-                raise RpcError(INVALID_PARAMS, say("The cursor is none that was given here."))
+                raise RpcError(INVALID_PARAMS, say("This cursor wasn't issued here."))
             start = ids.index(params.cursor) + 1
         page = rows[start : start + _PAGE]
         told: Json = {"sessions": [_row(row) for row in page]}

@@ -106,7 +106,7 @@ class AcpSession:
         """Change the approval mode. Raises `RpcError`."""
         if mode_id not in self._parts.modes:
             known = ", ".join(self._parts.modes)
-            message = say("There is no mode {mode} here: {modes}.", mode=mode_id, modes=known)
+            message = say("There is no mode {mode} here. Modes: {modes}.", mode=mode_id, modes=known)
             raise RpcError(INVALID_PARAMS, message)
         self._parts.runtime.policy.mode = ApprovalMode(mode_id)
         self._told_mode = mode_id

@@ -128,7 +128,7 @@ def _form(question: Question) -> mcp_types.ElicitRequestFormParams:
     told = [*map(say, (confirmation.title, *confirmation.reasons)), markdown_of(confirmation.display)]
     message, _ = middle_left_out(make_visible("\n\n".join(told)), _LONGEST_QUESTION_CHARS)
     reason = {"type": "string", "title": say("If not, why? The model is told.")}
-    answer = {"type": "string", "title": say("May it?"), "enum": [*choices], "enumNames": [*choices.values()]}
+    answer = {"type": "string", "title": say("Allow it?"), "enum": [*choices], "enumNames": [*choices.values()]}
     properties = {"answer": answer, "reason": reason}
     return mcp_types.ElicitRequestFormParams(
         message=writable(message),

@@ -107,7 +107,7 @@ def _refuse(line: bytes, refuse: MemoryObjectSendStream[SessionMessage]) -> None
     if number is None and not has_id(line):
         sys.stderr.write(say("A line that isn't a message of the protocol was skipped.") + "\n")
         return
-    problem = mcp_types.ErrorData(code=_INVALID_REQUEST, message=say("This isn't a request that can be read."))
+    problem = mcp_types.ErrorData(code=_INVALID_REQUEST, message=say("This request can't be read."))
     error = mcp_types.JSONRPCError(jsonrpc="2.0", id=number, error=problem)
     refuse.send_nowait(SessionMessage(error))
 

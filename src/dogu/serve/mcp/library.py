@@ -126,5 +126,5 @@ def _start_of(cursor: str | None, count: int) -> int:
     if cursor is None:
         return 0
     if not cursor.isascii() or not cursor.isdigit() or int(cursor) >= count:
-        raise MCPError(mcp_types.INVALID_PARAMS, "The cursor is none that was given here.")
+        raise MCPError(mcp_types.INVALID_PARAMS, "This cursor wasn't issued here.")
     return int(cursor)

@@ -151,7 +151,7 @@ async def _asked_roots(context: ServerRequestContext[Any]) -> tuple[str, ...]:
     try:
         answer = await context.session.send_request(mcp_types.ListRootsRequest(), _NamedRoots, _PATIENCE_S, related)
     except (MCPError, ValidationError) as error:
-        sys.stderr.write(say("The client did not say which its roots are: {error}", error=error) + "\n")
+        sys.stderr.write(say("The client didn't say what its roots are: {error}", error=error) + "\n")
         return ()
     return _folders([str(root.get("uri", "")) for root in answer.roots])
 
@@ -167,7 +167,7 @@ def _folders(uris: Sequence[str]) -> tuple[str, ...]:
         if path and os.path.isdir(path):
             found[os.path.abspath(path)] = None
         else:
-            sys.stderr.write(say("The client's root is no folder here: {path}", path=path or uri) + "\n")
+            sys.stderr.write(say("The client's root isn't a folder here: {path}", path=path or uri) + "\n")
     if uris and not found:
         message = f"None of the client's roots is a folder here: {', '.join(uris)}. Open one that is, and call again."
         raise ToolError(ErrorKind.NOT_FOUND, message)

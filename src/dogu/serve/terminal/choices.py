@@ -190,7 +190,7 @@ class OpenMenu:
         if is_beside_draft and not self.menu.yields:
             words = say("You are typing below; ↑ or ↓ comes back here, Esc cancels")
         elif self.menu.takes_some:
-            words = say("↑↓ move, Space picks, Enter is done, Esc cancels")
+            words = say("↑↓ move, Space picks, Enter finishes, Esc cancels")
         elif self.menu.filters:
             words = say("↑↓ move, type to search, Enter picks, Esc cancels")
         elif self.menu.yields:

@@ -115,7 +115,7 @@ class ConnectMenu:
             self._say(say("Checking the key ..."))
             check = await self._connections.check_key(key, provider.name)
             if check.works is False:
-                self._say(say("{title} refuses this key: {reason}", title=title, reason=check.reason))
+                self._say(say("{title} refused this key: {reason}", title=title, reason=check.reason))
                 continue
             if check.works is None:
                 self._say(say("The key couldn't be checked: {reason}", reason=check.reason))

@@ -55,7 +55,7 @@ _MOST_NUMBERED = 9
 _MODES = (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT, ApprovalMode.PLAN)
 
 _ADVICE = {  # what helps here, where the message itself speaks to every door
-    ModelErrorKind.AUTH: sentence("/connect takes another key, or another model."),
+    ModelErrorKind.AUTH: sentence("/connect changes the key or the model."),
     ModelErrorKind.NOT_FOUND: sentence("/model lists the models."),
 }
 

@@ -169,7 +169,7 @@ async def copy_answer(text: str, screen: Screen) -> Said:
         case _Copied.YES:
             return Said(say("Copied the last answer."))
         case _Copied.ASKED:
-            return Said(say("Gave the last answer to the terminal's clipboard (OSC 52), which some terminals ignore."))
+            return Said(say("Sent the last answer to the terminal's clipboard (OSC 52); some terminals ignore it."))
         case _Copied.NO:
             told = say("It can't be copied here: neither wl-copy, xclip nor pbcopy is installed.")
             return Said(told, is_failure=True)

@@ -96,7 +96,7 @@ class _Sessions:
     def _problem(self, session: NextSession) -> str:
         """Say why a session can't be gone on with, and what can be done here; '' where it can be."""
         if session.session_id == self._place.session_id:
-            return say("This is that session.")
+            return say("You are already in that session.")
         try:
             self._place.check(session)
         except ToolError as error:
@@ -106,7 +106,7 @@ class _Sessions:
                     return labelled(told) + say("/resume lists the sessions.")
                 case ErrorKind.STALE:
                     return say(
-                        "The record of {id} was damaged or changed. /resume {id} --unverified goes on anyway.",
+                        "The record of {id} was damaged or changed. /resume {id} --unverified continues anyway.",
                         id=session.session_id,
                     )
                 case _:

@@ -50,23 +50,22 @@ class _Unfit(msgspec.Struct, frozen=True):
 
 _RENAMES = _Unfit(
     sentence(
-        "It renames a folder that was there before, which a layer can't, and was run without one: what may be somebody "
-        "else's doing, `dogu undo` leaves without `--unsure`."
+        "It renames an existing folder, which a layer can't do, so it ran without one: `dogu undo` "
+        "leaves what somebody else may have changed, unless you add `--unsure`."
     ),
-    sentence(
-        "A folder that was there before can't be renamed in the layer that this ran in: call it again, and it runs "
-        "without."
-    ),
-    sentence("A folder that was there before can't be renamed in a layer: that can't be seen before it is done."),
+    sentence("An existing folder can't be renamed in the layer this ran in: call it again, and it runs without one."),
+    sentence("An existing folder can't be renamed in a layer, so its changes can't be shown before they are kept."),
 )
 _IS_HELD = _Unfit(
     sentence(
-        "It changes what another program has open or locked, and was run again without a layer, so that each sees the "
-        "other's locks: once that program has closed it, `dogu undo` takes it back, and with `--unsure` what may be "
-        "somebody else's doing too."
+        "It changes what another program has open or locked, so it ran again without a layer, for "
+        "each to see the other's locks. Once that program has closed it, `dogu undo` undoes it, with "
+        "`--unsure` also what somebody else may have changed."
     ),
     sentence("Another program has open or locked what this changes: call it again, and it runs without a layer."),
-    sentence("Another program has open or locked what this changes: that can't be seen before it is done."),
+    sentence(
+        "Another program has open or locked what this changes, so its changes can't be shown before they are kept."
+    ),
 )
 
 
@@ -169,7 +168,7 @@ class CommandRunner:
     ) -> tuple[ProcessResult, Settled]:
         """Run it on the roots themselves, and look at them before and after."""
         if how.is_preview or (self._ending is not Ending.KEEP and not how.is_reading):
-            message = told("Not run: what it changes can't be held back here, to be shown before it is kept.")
+            message = told("Not run: its changes can't be held back here, to be shown before they are kept.")
             raise ToolError(ErrorKind.REFUSED, message)
         confined, before = await to_thread.run_sync(self._surroundings, how)
         async with self._looking() as tell_written:

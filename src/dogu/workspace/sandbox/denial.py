@@ -36,13 +36,15 @@ def sentence(output: str, *, network: str = "") -> str:
             line = match[0].strip()[:_LONGEST_LINE_CHARS]
             if not network:
                 return told(
-                    "The sandbox may have refused a part of this ({line}): in it commands write only in the project "
-                    "and a temporary folder of their own, and read of the home only tools and caches.",
+                    "The sandbox may have refused a part of this ({line}): inside it, commands write "
+                    "only to the project and a temporary folder of their own, and read only tools "
+                    "and caches in the home folder.",
                     line=line,
                 )
             return told(
-                "The sandbox may have refused a part of this ({line}): in it commands write only in the project and "
-                "a temporary folder of their own, and read of the home only tools and caches. Network: {network}.",
+                "The sandbox may have refused a part of this ({line}): inside it, commands write "
+                "only to the project and a temporary folder of their own, and read only tools and "
+                "caches in the home folder. Network: {network}.",
                 line=line,
                 network=network,
             )
@@ -56,8 +58,8 @@ def hidden_sentence(output: str, directory: str, roots: Sequence[str]) -> str:
             path = os.path.normpath(os.path.join(directory, os.path.expanduser(match["quoted"] or match["plain"])))
             if os.path.lexists(path) and not any(path == root or path.startswith(f"{root}/") for root in roots):
                 return told(
-                    "The sandbox hides {path}: in it commands see the project, the system and its tools, "
-                    "not what else lies in the home (tools.sandboxReadablePaths).",
+                    "The sandbox hides {path}: inside it, commands see the project, the system and "
+                    "its tools, and nothing else in the home folder (tools.sandboxReadablePaths).",
                     path=path,
                 )
     return ""

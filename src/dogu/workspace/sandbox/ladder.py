@@ -232,7 +232,7 @@ class Sandbox(msgspec.Struct, frozen=True):
         if self.step is Step.LANDLOCK and self.landlock_abi < 3:
             limits += (sentence("Files outside the roots can be emptied, though not written."),)
         if self.step in (Step.LANDLOCK, Step.SECCOMP):
-            limits += (sentence("So each command is asked about."),)
+            limits += (sentence("So each command asks first."),)
         return tuple(told(each) for each in limits)
 
     @property
@@ -241,9 +241,7 @@ class Sandbox(msgspec.Struct, frozen=True):
             return ()
         if self._reaches_all:
             return (
-                sentence(
-                    "No network of its own can be made here: it reaches every host, and so each command is asked about."
-                ),
+                sentence("No network of its own can be made here: commands reach every host, so each one asks first."),
             )
         if self.has_own_network:
             return (sentence("What is sent to an allowed host can be passed on by it."),)
@@ -301,7 +299,7 @@ class Sandbox(msgspec.Struct, frozen=True):
         if self.step not in _HOLDING_FILES:
             return told(UNCONFINED)
         return told(
-            "In the sandbox: it may write in the project and a temporary folder{more}. Network: {network}.",
+            "In the sandbox: it may write to the project and a temporary folder{more}. Network: {network}.",
             more="".join(f", {path}" for path in self.settings.writable),
             network=self._hosts,
         )
@@ -321,8 +319,8 @@ _LIMITS: dict[Step, tuple[str, ...]] = {
     Step.BUBBLEWRAP: (
         sentence("What runs later and isn't there yet (a new .vscode) can be made; it is put back afterwards."),
         sentence(
-            "What a background job makes later, or deep below the workspace, is told at most; among packages "
-            "(node_modules, .venv) only git's settings are looked at."
+            "What a background job makes later, or deep below the workspace, is at most reported; "
+            "among packages (node_modules, .venv) only git's settings are checked."
         ),
         sentence("A socket that another program makes in a tools' folder while a command runs can be reached."),
         sentence("Programs can see which other processes run."),
@@ -340,8 +338,8 @@ _LIMITS: dict[Step, tuple[str, ...]] = {
         sentence("Programs can see which other processes run."),
     ),
     Step.SEATBELT: (
-        sentence("This profile was never tried on a Mac: it may hold less than it says, or stop what it shouldn't."),
-        sentence("Of the home all but secrets is readable."),
+        sentence("This profile was never tried on a Mac: it may protect less than it says, or stop what it shouldn't."),
+        sentence("Everything in the home folder except secrets can be read."),
     ),
     Step.NONE: (sentence("Nothing is enforced: commands can do whatever you can."),),
 }

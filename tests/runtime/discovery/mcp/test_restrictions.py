@@ -171,7 +171,7 @@ async def test_a_server_that_a_list_keeps_out_is_named_with_the_list(tmp_path: P
     async with served(tmp_path, {"mcp": {"allowed": ["other"]}}, r={}, other={}) as runtime:
         error = (await result_of(runtime, "r__echo")).error
         assert error is not None
-        assert f"kept out by mcp.allowed ({tmp_path}/home/.gemini/settings.json:" in error.message
+        assert f"excluded by mcp.allowed ({tmp_path}/home/.gemini/settings.json:" in error.message
 
 
 @pytest.mark.parametrize("key", ["alwaysAllow", "autoApprove"])

@@ -226,9 +226,7 @@ def read_entries(
             if any(entry.alias == other.alias for other in entries):
                 raise EntryError(
                     "",
-                    told(
-                        "another server is called {alias} already, as far as tools' names go", alias=repr(entry.alias)
-                    ),
+                    told("another server already has the name {alias} in tools' names", alias=repr(entry.alias)),
                 )
             entries.append(entry)
         except EntryError as error:
@@ -296,7 +294,7 @@ def _both(name: str, first: Any, second: Any, key: str) -> Any:
         return [*cast("list[Any]", first), *cast("list[Any]", second)]
     if name == "includeTools" and isinstance(first, list) and isinstance(second, list):
         return [each for each in cast("list[Any]", first) if each in second]
-    raise EntryError(key, told("{key!r} says something else than another spelling of {name!r}", key=key, name=name))
+    raise EntryError(key, told("{key!r} contradicts another spelling of {name!r}", key=key, name=name))
 
 
 def valid_alias(alias: str) -> str:
@@ -389,7 +387,7 @@ def _check_way(raw: _Raw) -> None:
     """Check that the entry says one way to the server, and one that there is."""
     if raw.type not in _TRANSPORTS:
         known = ", ".join(name for name in _TRANSPORTS if name)
-        raise EntryError("type", told("there is no transport {type}: {known}", type=repr(raw.type), known=known))
+        raise EntryError("type", told("there is no transport {type} (only {known})", type=repr(raw.type), known=known))
     ways = [name for name, value in (("command", raw.command), ("url", raw.url), ("httpUrl", raw.http_url)) if value]
     if not ways:
         raise EntryError("", told("an entry has one of command, url and httpUrl, and it has none"))
@@ -431,7 +429,7 @@ def _check_oauth(raw: _RawOAuth) -> None:
     is_by_itself = bool(_GRANTS.get(raw.grant))
     is_by_client = raw.grant == "client_credentials"
     checks = [
-        (raw.grant in _GRANTS, told("there is no grant {grant}: {known}", grant=repr(raw.grant), known=grants)),
+        (raw.grant in _GRANTS, told("there is no grant {grant} (only {known})", grant=repr(raw.grant), known=grants)),
         (raw.signing_algorithm in _ALGORITHMS, told("signingAlgorithm takes one of {known}", known=algorithms)),
         *(
             (not address or re.match(_SAFE_ADDRESS, address), told("{name} takes an https address", name=name))

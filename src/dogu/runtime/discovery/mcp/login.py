@@ -47,7 +47,7 @@ async def log_in(entry: ServerEntry, host: Host, show: ShowAddress, tell: Callab
             raise
         raise ToolError(
             ErrorKind.REMOTE_FAILED,
-            told("The MCP server {alias} gave no login: {reason}.", alias=entry.alias, reason=reason_of(failure)),
+            told("Login to the MCP server {alias} failed: {reason}.", alias=entry.alias, reason=reason_of(failure)),
         ) from error
 
 

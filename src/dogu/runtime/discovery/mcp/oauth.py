@@ -205,7 +205,7 @@ class _Provider(OwnScopes):
         self._listening = opened
         if not await self._show(address):
             await self._stop_listening()
-            raise LoginNeededError(told("it wants a login"))
+            raise LoginNeededError(told("it needs a login"))
 
     async def _wait_for_browser(self) -> AuthorizationCodeResult:
         assert self._callback is not None

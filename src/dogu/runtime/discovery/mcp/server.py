@@ -121,7 +121,7 @@ class McpServer:
         self._problem = work.with_tail(how, self._last)
         if self._last is not None and self._last.wants_login():
             self.wants_login = True
-            self._problem = told("it wants a login: dogu mcp-servers login {alias}", alias=self.entry.alias)
+            self._problem = told("it needs a login: dogu mcp-servers login {alias}", alias=self.entry.alias)
         if not self._was_listed and self._deaths == 0:
             self._say(told("it could not be started: {problem}", problem=self._problem))
 

@@ -53,7 +53,7 @@ def read_line(line: bytes) -> JSONRPCMessage | None:
     except (ValueError, RecursionError) as error:
         found = _ID.search(line[:1_000]) or _ID.search(line[-200:])
         raise MalformedLine(
-            told("no valid JSON ({error})", error=error), json.loads(found[1]) if found else None
+            told("not valid JSON ({error})", error=error), json.loads(found[1]) if found else None
         ) from error
     return _message(fields)
 
