@@ -113,7 +113,7 @@ async def test_an_empty_record_is_told_also_to_who_goes_on_unverified(options: O
     [
         ("undo --nosuch", "/undo doesn't know --nosuch"),
         ("redo 1 --nosuch", "/redo doesn't know --nosuch"),
-        ("model no such model", "no blanks: no such model"),
+        ("model no such model", "contain spaces: no such model"),
         ("diff nosuch", "/diff takes no arguments: nosuch"),
         ("agents nosuch", "takes no arguments: nosuch"),
         ("memory list all", "/memory [show"),

@@ -56,7 +56,9 @@ def test_ctrl_c_lets_what_runs_end_and_once_more_ends_it_too(program: Program, p
     with FakeGemini(model) as server:
         terminal = _begin(program, server, model)
         terminal.send("\x03")
-        terminal.until("Running tasks are finished first; Ctrl-C again ends them too. Either way the fleet can be resumed.")
+        terminal.until(
+            "Running tasks are finished first; Ctrl-C again ends them too. Either way the fleet can be resumed."
+        )
         if presses == 2:
             terminal.send("\x03")
             terminal.until("0 of 4 done: ")

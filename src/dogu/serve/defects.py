@@ -70,7 +70,7 @@ def _words(error: BaseException) -> str:
 
 
 def _defect_words(error: BaseException) -> str:
-    what = say("dogu failed. This is a bug in dogu: {kind}: {error}", kind=type(error).__name__, error=error)
+    what = say("dogu failed. This is a defect of dogu: {kind}: {error}", kind=type(error).__name__, error=error)
     return f"{what}\n{say('DOGU_DEBUG=1 shows where.')}"
 
 

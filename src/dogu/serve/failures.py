@@ -37,7 +37,7 @@ _SENTENCES = {
     ErrorKind.CANCELLED: sentence("It was interrupted."),
     ErrorKind.REMOTE_FAILED: sentence("Another program or server failed."),
     ErrorKind.TOOL_FAILED: sentence("The tool failed with an error of its own."),
-    ErrorKind.DEFECT: sentence("It failed because of a bug in dogu."),
+    ErrorKind.DEFECT: sentence("It failed because of a defect of dogu."),
 }
 
 

@@ -130,7 +130,7 @@ async def test_a_defect_in_opening_a_session_costs_that_request(tmp_path: Path):
         await new_session(client, folder)
     for answer in answers:
         assert answer["error"]["code"] == -32603
-        assert "a bug in dogu: KeyError: 'of nobody'" in answer["error"]["message"]
+        assert "a defect of dogu: KeyError: 'of nobody'" in answer["error"]["message"]
     assert answered["result"]["stopReason"] == "end_turn"
 
 
@@ -174,12 +174,12 @@ async def test_a_defect_behind_an_open_session_ends_that_session_and_says_so(
         fails.where = "open"
         second = await new_session(client, folder)
         fails.now.set()
-        await client.until_said("a bug in dogu: KeyError")
+        await client.until_said("a defect of dogu: KeyError")
         gone = await say(client, second, "/help")
         answered = await say(client, first, "/help")
     assert "session/load opens it" in gone["error"]["message"]
     assert answered["result"]["stopReason"] == "end_turn"
-    assert "a bug in dogu: KeyError: 'of nobody'" in capsys.readouterr().err
+    assert "a defect of dogu: KeyError: 'of nobody'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -201,6 +201,6 @@ async def test_a_session_that_could_not_be_resumed_is_kept_and_is_resumed_later(
         resumed = await client.ask("session/load", cwd=folder, mcpServers=[], sessionId=session)
         stored = os.listdir(tmp_path / "home" / ".dogu" / "sessions")
         await client.until_said("hello")
-    assert "a bug in dogu: KeyError: 'of nobody'" in refused["error"]["message"]
+    assert "a defect of dogu: KeyError: 'of nobody'" in refused["error"]["message"]
     assert "modes" in resumed["result"]
     assert stored == [session]

@@ -341,5 +341,5 @@ async def test_a_defect_in_a_client_s_workspace_costs_the_calls_there(
             opening.fails = ""
             again = await read()
     assert refused.is_error
-    assert "a bug in dogu: KeyError: 'of nobody'" in text_of(refused)
+    assert "a defect of dogu: KeyError: 'of nobody'" in text_of(refused)
     assert (text_of(answered), text_of(again)) == ("there", "there")

@@ -116,7 +116,7 @@ async def test_progress_extends_the_time_limit_but_not_for_ever(tmp_path: Path):
 async def test_an_answer_that_is_no_json_fails_its_call_at_once_and_the_next_is_read(tmp_path: Path):
     """FM075: malformed JSON."""
     async with opened(tmp_path, "malformed-json") as runtime:
-        assert "no valid JSON" in failure_of(await result_of(runtime))
+        assert "not valid JSON" in failure_of(await result_of(runtime))
         assert (await result_of(runtime)).llm_content == "hello"
 
 
@@ -129,7 +129,7 @@ async def test_a_stray_print_that_begins_like_a_message_costs_no_call(tmp_path: 
 async def test_a_broken_line_that_names_no_call_is_told_where_no_answer_comes(tmp_path: Path):
     async with opened(tmp_path, "broken-nameless", timeout_ms=1000) as runtime:
         late = failure_of(await result_of(runtime), ErrorKind.TIMED_OUT)
-    assert "It wrote a line that may have been its answer, and is no valid JSON" in late
+    assert "It wrote a line that may have been its answer, and is not valid JSON" in late
 
 
 async def test_bytes_that_are_no_text_are_replaced(tmp_path: Path):
