@@ -118,7 +118,7 @@ def _rules_of_file(file: str, tier: int, *, only_restricts: bool) -> list[FileRu
     for number, (fields, line) in enumerate(zip(tables, lines, strict=True), 1):
         source = told("rule {number} of {file}", number=number, file=file)
         try:
-            rules = read_rules(fields, f"{source}", tier)
+            rules = read_rules(fields, source, tier)
         except RestrictionError as error:
             raise SettingsError(file, line, f"rule {number}", str(error)) from error
         for rule in rules:

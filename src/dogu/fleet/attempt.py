@@ -27,7 +27,7 @@ from dogu.fleet.plan import Plan
 from dogu.fleet.rows import Reason, Row, errors_of
 from dogu.fleet.tasks import Bounds, Task
 from dogu.fleet.world import Begun, World, make_world, write_files
-from dogu.language import told
+from dogu.language import joined, told
 from dogu.models.events import ModelError, Usage
 from dogu.runtime.calls import ToolAnswer
 from dogu.runtime.events import CallFinished
@@ -116,7 +116,7 @@ class Attempts:
             is_kept = is_kept or world.has_room()
             message = told("no patch could be made: {why}", why=str(error))
             if is_kept:
-                message = f"{message}; {told('the folder is kept: {folder}', folder=world.root)}"
+                message = joined("; ", (message, told("the folder is kept: {folder}", folder=world.root)))
             raise WorldError(message) from error
         finally:
             if is_over:

@@ -146,7 +146,7 @@ def mapped(
         waited = (
             (why_late or told("stopped in the middle for {idle_s:g} s", idle_s=timeouts.idle_s)) if began else never
         )
-        return ModelError(ModelErrorKind.TIMEOUT, f"{where} {waited}.", most_tries=4)
+        return ModelError(ModelErrorKind.TIMEOUT, told("{where} {waited}.", where=where, waited=waited), most_tries=4)
     if isinstance(error, EventTooLargeError):
         return ModelError(
             ModelErrorKind.MALFORMED, told("{where} sent something too large: {error}.", where=where, error=error)

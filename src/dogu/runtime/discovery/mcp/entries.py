@@ -380,7 +380,7 @@ def _converted(row: Mapping[str, Any]) -> _Raw:
             place = re.search(r"\$\.([A-Za-z]+)", str(error))
             raise EntryError(place[1] if place else "", str(error).replace("`$.", "`")) from error
         why = told(_TAKES[found[1]], value=repr(row[found[2]])[:60])
-        raise EntryError(found[2], f"{found[2]}: {why}") from error
+        raise EntryError(found[2], told("{source}: {message}", source=found[2], message=why)) from error
 
 
 def _check_way(raw: _Raw) -> None:

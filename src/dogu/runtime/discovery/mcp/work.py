@@ -86,7 +86,7 @@ class Work:
         if not clock.was_extended:
             alias, limit_s = self._entry.alias, clock.limit_s
             waits = told("Waiting for the MCP server {alias}, {limit_s:g} s at most.", alias=alias, limit_s=limit_s)
-            self._report(f"{waits}\n")
+            self._report(waits + "\n")
 
     async def _ended(self, what: str, clock: Clock) -> ToolError:
         alias = self._entry.alias
