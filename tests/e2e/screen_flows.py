@@ -243,7 +243,7 @@ FLOWS: Sequence[Flow] = (
     _flow("/help", _does("/help\r", "@path", "reads a file into your prompt")),
     _flow("/tools", _does("/tools\r", "run_shell_command", "runs a command")),
     _flow("/stats", _does("/stats\r", "gemini-2.5-pro")),
-    _flow("/model", _does("/model\r", "The model is {name} ({provider}). /model NAME changes it.")),
+    _flow("/model", _does("/model\r", "gemini-2.5-flash", MOVE), _does(ESC, gone=(MOVE,))),
     _flow("/theme", _does("/theme\r", "for a dark background", MOVE), _does(DOWN + "\r", "ui.theme")),
     _flow("/settings", _does("/settings\r", "Search:", SEARCH), _does("theme", "ui.theme"), _does(ESC, CHANGED)),
     _flow("/mcp", _does("/mcp\r", "broken", MOVE), _does(ESC, CHANGED)),

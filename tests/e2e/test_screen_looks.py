@@ -82,41 +82,9 @@ No model is connected yet. Meanwhile an offline demo model answers: it can list,
         pane.say("hello")
         pane.until("Connected.")
         pane.say("/model")
-        pane.until("can't list its models")
+        pane.until(lambda text: "❯ 1. gemini-2.5-pro" in text and "2. gemini-2.5-flash" in text)
+        pane.keys("Escape")
         pane.until(at_prompt)
-        assert (
-            pane.since("› /model")
-            == snapshot(
-                {
-                    80: """\
-› /model
-
-The model is gemini-2.5-pro (gemini). /model NAME changes it.
-The provider can't list its models right now (HTTP 404).
-›
-  gemini-2.5-pro
-""",
-                    200: """\
-› /model
-
-The model is gemini-2.5-pro (gemini). /model NAME changes it.
-The provider can't list its models right now (HTTP 404).
-›
-  gemini-2.5-pro
-""",
-                    40: """\
-› /model
-
-The model is gemini-2.5-pro (gemini).
-/model NAME changes it.
-The provider can't list its models right
-now (HTTP 404).
-›
-  gemini-2.5-pro
-""",
-                }
-            )[columns]
-        )
         pane.say("/model offline")
         pane.until(lambda text: text.rstrip().endswith("offline"))
         assert "0123456789" not in pane.text
