@@ -108,21 +108,24 @@ _BARE = """
 import os, sys, anyio
 from dogu.app import Options, Start, agent_of, read_settings
 from dogu.app.model_choice import open_model
-async def one(number, folder, limiter):
+from dogu.workspace.process.launched import ForkServer
+async def one(number, folder, limiter, server):
     async with limiter:
         root, home = f"{folder}/{number}/work", f"{folder}/{number}/home"
         os.makedirs(root), os.makedirs(home)
         options = Options(root=root, home=home, settings_home=os.environ["HOME"], model="openai:fake",
-                          approval_mode="yolo", environment={"HOME": home}, also_writable=(home,), undoes=False)
+                          approval_mode="yolo", environment={"HOME": home}, also_writable=(home,), undoes=False,
+                          fork_server=server)
         start = Start(options, read_settings(options))
         async with agent_of(start, open_model(start.settings.model)) as opened:
             await opened.agent.run(await opened.read_prompt("count"), lambda event: None)
         assert open(f"{root}/numbers.txt").read() == "".join(f"{n}\\n" for n in range(10))
 async def main():
     limiter = anyio.CapacityLimiter(int(sys.argv[3]))
-    async with anyio.create_task_group() as group:
-        for number in range(int(sys.argv[2])):
-            group.start_soon(one, number, sys.argv[1], limiter)
+    with ForkServer() as server:
+        async with anyio.create_task_group() as group:
+            for number in range(int(sys.argv[2])):
+                group.start_soon(one, number, sys.argv[1], limiter, server)
 anyio.run(main)
 """
 

@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -134,8 +134,10 @@ class Aside:
                 file.write(text)
         return cls(place, root)
 
-    def first_tree(self, commit: str, given: Iterable[str] = ()) -> str:
-        """Write the tree that a task begins with: all of the folder, or a commit's and the `given` files; return it."""
+    def first_tree(self, commit: str, given: Collection[str] = ()) -> str:
+        """Return the tree that a task begins with, written if need be: all of the folder, or a commit's and `given`."""
+        if commit and not given:
+            return commit
         if commit:
             self._git("read-tree", commit)
             self._add(os.fsencode(name) for name in given)
@@ -152,7 +154,7 @@ class Aside:
         """
         with suppress(FileNotFoundError):
             os.unlink(os.path.join(self._place, "index"))  # of what was there before
-        rows = _rows(self._git("ls-tree", "-r", "-z", "--full-tree", base))
+        rows = _rows(b"" if base == _EMPTY_TREE else self._git("ls-tree", "-r", "-z", "--full-tree", base))
         links = {path: what for path, what in rows.items() if what.startswith(_LINK_MODE)}
         found = set(self._found("", "--exclude-standard"))
         self._check_sizes(found - rows.keys())

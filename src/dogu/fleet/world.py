@@ -32,7 +32,7 @@ _ROOM_BYTES = 4 * 1024 * 1024
 
 
 class World(msgspec.Struct, frozen=True):
-    """Where one attempt works: `root` is its folder, `home` its home; `base` is the tree before.
+    """Where one attempt works: `root` is its folder, `home` its home; `base` is the tree before, or its commit.
 
     `borrowed` is the repository whose objects the clone reads, `alias` where the task's image has what is in `root`;
     empty where there is none.
