@@ -5,13 +5,17 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, suppress
 
+from dogu.contract.errors import ToolError
 from dogu.workspace import fs
-from dogu.workspace.system import IS_LINUX
+from dogu.workspace.openat import Place
+from dogu.workspace.system import IS_LINUX, IS_WINDOWS
 
 _BLOCK_BYTES = 1 << 20
+_FEW_NAMES = 8
+_TO_SYNC = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
 KEPT_XATTRS = ("user.", "system.posix_acl_", "security.capability")
 LAYERS_XATTRS = "user.overlay."
 
@@ -127,7 +131,28 @@ def read_all(syscalls: Syscalls, descriptor: int, limit: int) -> bytes:
     return b"".join(chunks)
 
 
-def sync_file_system(descriptor: int) -> None:
+def sync_names(names: Mapping[str, str], place_of: Callable[[str], AbstractContextManager[Place]]) -> None:
+    """Have names written to the disk, each in the folder that its path lies in (`.`: the folder itself): a few one by
+    one, many by one call for the file system. What can't be isn't."""
+    if IS_WINDOWS or len(names) <= _FEW_NAMES:
+        for path, name in names.items():
+            with suppress(ToolError, OSError), place_of(path) as place:
+                descriptor = fs.open(name, _TO_SYNC, dir_fd=place.parent)
+                try:
+                    fs.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
+        return
+    devices: set[int] = set()
+    for path in {os.path.dirname(path): path for path in names}.values():
+        with suppress(ToolError, OSError), place_of(path) as place:
+            device = os.fstat(place.parent).st_dev
+            if device not in devices:
+                devices.add(device)
+                _sync_file_system(place.parent)
+
+
+def _sync_file_system(descriptor: int) -> None:
     """Wait until all that was written to the file system of an open folder is on the disk; Windows has no such call."""
     assert sys.platform != "win32"
     import ctypes

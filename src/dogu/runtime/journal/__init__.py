@@ -6,4 +6,4 @@ Above: the executor (`call`), the doors (`entries`, `undo`).
 """
 
 from dogu.runtime.journal.journal import Journal as Journal
-from dogu.runtime.journal.journal import Keeping as Keeping
+from dogu.runtime.journal.kept import Keeping as Keeping

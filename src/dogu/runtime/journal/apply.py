@@ -15,7 +15,6 @@ from contextlib import contextmanager, suppress
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
 from dogu.runtime.journal.kept import Kept, take_source
-from dogu.runtime.journal.on_disk import sync
 from dogu.runtime.journal.reach import JournalReach
 from dogu.runtime.journal.states import (
     State,
@@ -30,7 +29,7 @@ from dogu.workspace.atomic_write import AtomicWriter, OldFile
 from dogu.workspace.held import git_folder
 from dogu.workspace.openat import LastFolder, Place, is_there
 from dogu.workspace.os_errors import explain
-from dogu.workspace.syscalls import Syscalls
+from dogu.workspace.syscalls import Syscalls, sync_names
 
 _MOST_AT_ONCE = 10_000
 _CANNOT = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
@@ -94,7 +93,7 @@ class Applier:
         gone = {step.path for step in replaced if self._tried(step, self._take_away)}
         self._put([step for each in replaced if (step := each.without_old(gone)) is not None])
         if self._durable:
-            sync({step.path: "." for step in (*steps, *replaced)}, self._place)
+            sync_names({step.path: "." for step in (*steps, *replaced)}, self._place)
         self._let_go()
         return self._done, [*self._refused.values()]
 
@@ -211,7 +210,7 @@ class Applier:
             else:
                 self._withdraw(step)
         if self._durable:
-            sync({step.path: self._name_of(step.number) for step in ready}, self._place)
+            sync_names({step.path: self._name_of(step.number) for step in ready}, self._place)
         for step in ready:
             if not self._tried(step, self._swap):
                 self._withdraw(step)

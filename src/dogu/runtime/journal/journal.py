@@ -19,12 +19,13 @@ from dogu.runtime.journal.choice import Consent, Wanted
 from dogu.runtime.journal.committing import Stager, lost_notes
 from dogu.runtime.journal.entries import Entries, Entry, net_changes
 from dogu.runtime.journal.jobs import JobWrites, asked, shared_out
-from dogu.runtime.journal.kept import KeepBudget, Kept
+from dogu.runtime.journal.kept import Keeping, Kept
 from dogu.runtime.journal.log import FILE_NAME, ChangeRecord, Damage, JournalLog, Record, RecordKind
 from dogu.runtime.journal.net import NetChange, net_to_now
+from dogu.runtime.journal.peers import peers_of
 from dogu.runtime.journal.reach import JournalReach
 from dogu.runtime.journal.remains import let_go, noted
-from dogu.runtime.journal.states import MISSING, NEW_FOLDER, NOT_KEPT, UNKNOWN_MODE, State, peers_of, state_in_log
+from dogu.runtime.journal.states import MISSING, NEW_FOLDER, NOT_KEPT, UNKNOWN_MODE, State, state_in_log
 from dogu.runtime.journal.undo import (
     Restorer,
     UndoPlan,
@@ -43,7 +44,6 @@ from dogu.workspace.files import FileChange
 from dogu.workspace.os_errors import explain
 from dogu.workspace.pending_writes import PendingWrites
 from dogu.workspace.roots import Roots
-from dogu.workspace.snapshot.limits import SnapshotLimits
 from dogu.workspace.staged import CommitReport, Later, StagedChange, Watching, Written
 
 if TYPE_CHECKING:
@@ -52,16 +52,6 @@ if TYPE_CHECKING:
 
 def _tell_nobody(_paths: Sequence[str]) -> None:
     return None
-
-
-class Keeping(msgspec.Struct, frozen=True):
-    """How a journal keeps: `pending` as for `LocalFiles`, `key` seals its records, `budget` bounds the contents, and
-    `limits` what is looked at around a command that has no layer."""
-
-    pending: str | None = None
-    key: bytes = b""
-    budget: KeepBudget | None = None
-    limits: SnapshotLimits | None = None
 
 
 class Journal:

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import BinaryIO, Protocol
 
+import msgspec
+
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
 from dogu.runtime.journal.log import JournalLog
@@ -31,6 +33,7 @@ from dogu.workspace import fs
 from dogu.workspace.digest import digest_of, digest_of_blocks
 from dogu.workspace.held import head_of
 from dogu.workspace.openat import Place, open_long
+from dogu.workspace.snapshot.limits import SnapshotLimits
 from dogu.workspace.text.media import HEAD_BYTES
 
 IN_LOG_BYTES = 1 << 20
@@ -46,6 +49,16 @@ class KeepBudget(Protocol):
     def take(self, count: int) -> bool:
         """Make room for so many more bytes, older sessions' going first; False when there is none."""
         ...
+
+
+class Keeping(msgspec.Struct, frozen=True):
+    """How a journal keeps: `pending` as for `LocalFiles`, `key` seals its records, `budget` bounds the contents, and
+    `limits` what is looked at around a command that has no layer."""
+
+    pending: str | None = None
+    key: bytes = b""
+    budget: KeepBudget | None = None
+    limits: SnapshotLimits | None = None
 
 
 class Unlimited:

@@ -88,3 +88,10 @@ def _still_peers(peers: Iterable[bytes], status: os.stat_result, like: State, re
             other = look_at(reach, os.fsdecode(peer), like).status
             if other is not None and os.path.samestat(other, status):
                 yield peer
+
+
+def peers_of(path: str, status: os.stat_result, roots: Sequence[str]) -> tuple[bytes, ...]:
+    """Return the other names of a file, where the tree isn't too large to look for them."""
+    if status.st_nlink < 2:
+        return ()
+    return tuple(os.fsencode(each) for each in names_of_linked(roots).get(status.st_ino, ()) if each != path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
@@ -12,7 +12,6 @@ import msgspec
 
 from dogu.workspace import fs
 from dogu.workspace.digest import digest_of, digest_of_blocks
-from dogu.workspace.linked import names_of_linked
 from dogu.workspace.openat import Place
 from dogu.workspace.syscalls import KEPT_XATTRS, LAYERS_XATTRS, read_xattrs
 from dogu.workspace.system import IS_LINUX
@@ -167,13 +166,6 @@ def state_in_log(status: os.stat_result, digest: str, mode: int, xattrs: tuple[t
     known = State("file", mode, status.st_size, digest, where=0, owner=owner, xattrs=xattrs)
     is_sparse = fs.is_sparse(status)
     return msgspec.structs.replace(known, mtime_ns=status.st_mtime_ns, links=status.st_nlink, is_sparse=is_sparse)
-
-
-def peers_of(path: str, status: os.stat_result, roots: Sequence[str]) -> tuple[bytes, ...]:
-    """Return the other names of a file, where the tree isn't too large to look for them."""
-    if status.st_nlink < 2:
-        return ()
-    return tuple(os.fsencode(each) for each in names_of_linked(roots).get(status.st_ino, ()) if each != path)
 
 
 def digest_by_stamp(inode: int, size: int, mtime_ns: int) -> str:
