@@ -1,7 +1,9 @@
-"""A day of sixty commands, undone and redone one by one: after each step the tree must be what it was.
+"""A day of sixty commands: each must leave what it leaves in a plain copy; then all are undone and redone one by one, and
+after each step the tree must be what it was.
 
 `DOGU_DAY` (1) scales it: the number of packages, and the size of what a build leaves. Compared by means that know
-nothing of the journal: bytes, modes, owners, extended attributes, links, holes.
+nothing of the journal: bytes, modes, owners, extended attributes, links, holes; with the copy, but for what git keeps,
+where times are.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ _COMMANDS = (
     "mkdir node_modules/.bin; for p in 1 2 3; do ln -s ../p$p/lib/1.js node_modules/.bin/p$p; done",
     "rm -rf node_modules/p1*",
     "sed -i s/module/mod/ node_modules/p2*/lib/*.js",
-    f"mkdir build && head -c {_BUILD_MB}M /dev/urandom > build/out.bin && truncate -s 3G build/image",
+    f"mkdir build && seq 100000000 | head -c {_BUILD_MB}M > build/out.bin && truncate -s 3G build/image",
     "printf x | dd of=build/image bs=1 seek=1000000000 conv=notrunc status=none",
     "cp build/out.bin build/copy.bin; cp -a node_modules/p3 vendored",
     "mv build/out.bin build/final.bin; rm build/copy.bin",
@@ -62,7 +64,7 @@ _COMMANDS = (
     "rm -rf index.md; echo file again > index.md",
     "echo 1 > n; mkdir -p A; touch A/a; mv A B; mv B A",
     "touch -d 2001-01-01 n; touch -d 1999-09-09 A; echo t > touched",
-    "tar cf all.tar src text; mkdir t; tar xf all.tar -C t",
+    "tar cf all.tar --mtime=@0 src text; mkdir t; tar xf all.tar -C t",
     "tar xf all.tar; rm all.tar",
     "find node_modules -name '2.js' -delete",
     "find . -path ./.git -prune -o -type f -name '3.js' -exec chmod 755 {} +",
@@ -83,7 +85,7 @@ _COMMANDS = (
     "git rm -q --cached conflict; git mv src source",
     "for i in $(seq 300); do echo $i; done > log; split -l 7 log part.",
     "cat part.* > joined; rm part.*; cmp log joined",
-    "gzip log; gunzip -k log.gz; mv joined log2",
+    "gzip -n log; gunzip -k log.gz; mv joined log2",
     "rm -rf .git",
     "git init -q . && git add -A -- text && git -c user.name=a -c user.email=b commit -qm anew",
     "rm -rf node_modules build",
@@ -104,10 +106,14 @@ def _lived(base: Path, root: Path) -> int:
     trees = [_tree(root)]
     took = {"done": 0.0, "undone": 0.0, "redone": 0.0}
     wrong = 0
-    for command in _COMMANDS:
+    bare = base / "bare"
+    bare.mkdir()
+    for number, command in enumerate(_COMMANDS):
         argv = ["call", "--approval-mode", "yolo", "run_shell_command", json.dumps({"command": command})]
         took["done"] += _dogu(base, root, argv)
         trees.append(_tree(root))
+        subprocess.run(["bash", "-c", command], cwd=bare, env=_environment(base), capture_output=True, check=False)
+        wrong += _compared("commit", number, _without_git(_tree(bare)), _without_git(trees[-1]))
     changed = [number for number in range(len(_COMMANDS)) if trees[number] != trees[number + 1]]
     for what, numbers, at in (("undo", changed[::-1], 0), ("redo", changed, 1)):
         for number in numbers:
@@ -125,13 +131,11 @@ def _compared(what: str, number: int, expected: dict[str, str], found: dict[str,
 
 
 def _dogu(base: Path, root: Path, argv: list[str]) -> float:
-    environment = {**os.environ, "HOME": str(base / "home"), "DOGU_HOME": str(base / "state")}
-    (base / "home").mkdir(exist_ok=True)
     started = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-m", "dogu", *argv],
         cwd=root,
-        env=environment,
+        env=_environment(base),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,
@@ -139,6 +143,15 @@ def _dogu(base: Path, root: Path, argv: list[str]) -> float:
     if done.returncode and argv[0] != "call":
         print(argv, done.returncode, (done.stdout + done.stderr).decode()[-300:], flush=True)
     return time.monotonic() - started
+
+
+def _environment(base: Path) -> dict[str, str]:
+    (base / "home").mkdir(exist_ok=True)
+    return {**os.environ, "HOME": str(base / "home"), "DOGU_HOME": str(base / "state")}
+
+
+def _without_git(tree: dict[str, str]) -> dict[str, str]:
+    return {path: held for path, held in tree.items() if ".git" not in path.split("/")}
 
 
 def _tree(root: Path) -> dict[str, str]:
@@ -153,8 +166,8 @@ def _tree(root: Path) -> dict[str, str]:
                 held = os.readlink(path)
             elif stat.S_ISREG(status.st_mode):
                 held = f"{status.st_size} {_digest(path, status)}"
-                if status.st_nlink > 1:
-                    names.setdefault(status.st_ino, []).append(path)
+                if status.st_nlink > 1 and ".git" not in path.split("/"):
+                    names.setdefault(status.st_ino, []).append(os.path.relpath(path, root))
             xattrs = (
                 {} if stat.S_ISLNK(status.st_mode) else {each: os.getxattr(path, each) for each in os.listxattr(path)}
             )
