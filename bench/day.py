@@ -1,5 +1,5 @@
-"""A day of sixty commands: each must leave what it leaves in a plain copy; then all are undone and redone one by one, and
-after each step the tree must be what it was.
+"""A day of sixty commands: each must leave what it leaves in a plain copy; then all are undone and redone one by one,
+and after each step the tree must be what it was.
 
 `DOGU_DAY` (1) scales it: the number of packages, and the size of what a build leaves. Compared by means that know
 nothing of the journal: bytes, modes, owners, extended attributes, links, holes; with the copy, but for what git keeps,
