@@ -40,6 +40,8 @@ def held(paths: Collection[str], roots: Sequence[str], head: Head | None = None)
     An empty file that is locked guards the folder it lies in, any other itself; git's locks are files that are there.
     Of files of other users that are open and not locked nobody is told: see `untold`. Blocks.
     """
+    if not paths:
+        return set()
     head = head or head_of
     found = _guarded(paths, roots, head) | _locked_by_git(paths)
     for path in paths:

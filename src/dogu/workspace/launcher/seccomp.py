@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import struct
 from collections.abc import Sequence
+from functools import cache
 
 # name -> (x86_64, aarch64); None where the machine has no such call
 _REFUSED: dict[str, tuple[int, int | None]] = {
@@ -93,6 +94,7 @@ def is_known(machine: str) -> bool:
     return machine in _MACHINES
 
 
+@cache
 def program(machine: str, families: tuple[int, ...]) -> bytes:
     """Return the filter as an array of struct sock_filter; only sockets of these address families can be made.
 

@@ -314,16 +314,18 @@ class _View:
 
     def _makes(self, place: str) -> bool:
         """Make a folder in the tree itself; False where what was laid there, or a link, is on the way, or it itself."""
-        if place in self._own:
-            return True
-        above = os.path.dirname(place)
-        if above == place or not self._makes(above):
-            return False
-        try:
-            os.mkdir(place[1:], 0o755, dir_fd=self._root)
-        except FileExistsError:
-            return False
-        self._own.add(place)
+        missing: list[str] = []
+        while place not in self._own:
+            missing.append(place)
+            place = os.path.dirname(place)
+            if place == missing[-1]:  # "//"
+                return False
+        for path in reversed(missing):
+            try:
+                os.mkdir(path[1:], 0o755, dir_fd=self._root)
+            except FileExistsError:
+                return False
+            self._own.add(path)
         return True
 
     def _makes_file(self, place: str) -> bool:

@@ -124,15 +124,15 @@ class CommandRunner:
         is_kept = ending is Ending.KEEP
         if is_kept and command.goes_on:
             return None
-        layers = await to_thread.run_sync(partial(commands.make_for, command.text, self._roots, is_kept=is_kept))
-        if layers is None:
+        made = await to_thread.run_sync(partial(self._made, commands, command.text, how, is_kept=is_kept))
+        if made is None:
             return None
+        layers, confined = made
         from dogu.workspace.layer.settling import Settling
 
         settling = Settling(commands, layers, self._roots, context.ask)
         hosts = _AskedHosts(command.ask_host)
         try:
-            confined = await to_thread.run_sync(self._confined, how, layers)
             with settling.bases.watched():
                 result = await self._processes.run(_confine(hosts.instead(command), confined), context.report)
         except NoLayerError:
@@ -196,11 +196,24 @@ class CommandRunner:
             with CancelScope(shield=True):
                 await to_thread.run_sync(watched.__exit__, None, None, None)
 
-    def _confined(self, how: How, layers: Layers) -> Confined:
-        sandbox, environment = self._find_sandbox(), self._environment()
-        if sandbox is None:
-            return Confined(None, dict(environment))
-        return sandbox.confine(self._roots, environment, changes_nothing=how.is_reading, layers=layers.order)
+    def _made(self, commands: CommandLayers, text: str, how: How, *, is_kept: bool) -> tuple[Layers, Confined] | None:
+        """Make a command's layers, and what confines it in them; None where it can't have any. Blocks."""
+        layers = commands.make_for(text, self._roots, is_kept=is_kept)
+        if layers is None:
+            return None
+        is_confined = False
+        try:
+            sandbox, environment = self._find_sandbox(), self._environment()
+            confined = Confined(None, dict(environment))
+            if sandbox is not None:
+                confined = sandbox.confine(
+                    self._roots, environment, changes_nothing=how.is_reading, layers=layers.order
+                )
+            is_confined = True
+        finally:
+            if not is_confined:
+                layers.remove()
+        return layers, confined
 
     def _surroundings(self, how: How) -> tuple[Confined, dict[str, Signature]]:
         sandbox, environment, roots = self._find_sandbox(), self._environment(), self._roots

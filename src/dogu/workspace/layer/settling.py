@@ -59,10 +59,13 @@ class Settling:
         if pids:
             return False  # seen when it is put in place
         try:
-            self._read = await _in_thread(changes_in, self._layers)
-            return await _in_thread(self._commands.held, self._layers, self._read)
+            return await _in_thread(self._are_held)
         except OSError:
             return False  # met again when it is put in place: what it did is set aside then
+
+    def _are_held(self) -> bool:
+        self._read = changes_in(self._layers)
+        return self._commands.held(self._layers, self._read)
 
     async def settle(self, ending: Ending, pgid: int = 0, pids: Sequence[int] = ()) -> Settled:
         """Keep what is to be kept, and remove the layers. `pids` of the group `pgid` are still running in them.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 import msgspec
@@ -20,11 +20,12 @@ _ROOT_KEEPS = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP
 class View(msgspec.Struct, frozen=True):
     """What the command sees: an empty tree, with these places in it. All are absolute and exist.
 
-    `readable` are read-only and may be links; `writable` lie over them, `hidden` are empty wherever they would show,
-    `read_only` are fixed inside writable ones. `temporary` is what the machine's temporary folders are to it.
+    `readable` are read-only and may be links, each with what it really is; `writable` lie over them, `hidden` are empty
+    wherever they would show, `read_only` are fixed inside writable ones. `temporary` is what the machine's temporary
+    folders are to it.
     """
 
-    readable: Sequence[str]
+    readable: Mapping[str, str]
     writable: Sequence[str]
     hidden: Sequence[str]
     read_only: Sequence[str]
@@ -97,7 +98,7 @@ def _between(view: View) -> list[str]:
 
 def _changed(view: View) -> list[str]:
     """Lay over what is shown: what may be written, what is hidden and fixed in it, what is a root within the hidden."""
-    shown = [*map(os.path.realpath, view.readable), *view.writable]
+    shown = [*view.readable.values(), *view.writable]
     hidden = [path for path in view.hidden if is_in(path, shown)]
     # A mount of its own can't be renamed, and what is in it with it: to a name under which it isn't hidden, or fixed.
     ways = {*map(os.path.dirname, view.read_only), *(above for path in hidden for above in parents(path))}
@@ -124,13 +125,14 @@ def _fix(source: str, place: str) -> list[str]:
     return ["--ro-bind", source, place]
 
 
-def _shown(readable: Sequence[str]) -> list[str]:
+def _shown(readable: Mapping[str, str]) -> list[str]:
     """Show places as they are spelled: a link among them as a link, any other as what it leads to, at both names."""
     words: list[str] = []
     bound: list[str] = []
-    for path in sorted(readable, key=os.path.islink):  # /usr before /bin, which leads into it
-        real = os.path.realpath(path)
-        if os.path.islink(path) and is_in(real, bound):
+    links = {path for path, real in readable.items() if path != real and os.path.islink(path)}
+    for path in sorted(readable, key=links.__contains__):  # /usr before /bin, which leads into it
+        real = readable[path]
+        if path in links and is_in(real, bound):
             words += ["--symlink", os.readlink(path), path]
             continue
         for place in dict.fromkeys((path, real)):

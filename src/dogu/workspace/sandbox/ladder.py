@@ -173,11 +173,11 @@ class Sandbox(msgspec.Struct, frozen=True):
         writable = [path for path in (*roots, *self.settings.writable) if os.path.realpath(path) == path]
         writable = [*filter(os.path.exists, writable), *work.repositories(roots)]
         known = places.settings(environment)
-        readable = places.readable(
-            environment, known, (*self.settings.readable, *(writable if changes_nothing else ()))
+        readable = places.resolved(
+            places.readable(environment, known, (*self.settings.readable, *(writable if changes_nothing else ())))
         )
         writable = [temporary] if changes_nothing else [*dict.fromkeys((*writable, temporary))]
-        shown = [*map(os.path.realpath, readable), *writable]
+        shown = [*readable.values(), *writable]
         hidden = [path for path in places.secrets(environment, known) if path not in self.settings.readable]
         return View(
             readable=readable,
@@ -350,8 +350,8 @@ _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts")
 def _rules(view: View) -> list[tuple[bytes, int]]:
     """Make Landlock's rules: reading what is shown, writing where it is allowed, the hidden left out of both."""
     rules: list[tuple[str, int]] = []
-    for shown in ("/proc", *view.readable):
-        rules += [(path, READ) for path in places.cover(view.hidden, os.path.realpath(shown))]
+    for shown in (os.path.realpath("/proc"), *view.readable.values()):
+        rules += [(path, READ) for path in places.cover(view.hidden, shown)]
     for root in (*view.writable, "/dev/shm"):
         rules += [(path, READ | WRITE) for path in places.cover(view.hidden, root)]
     rules += [(f"/dev/{name}", READ_FILE | WRITE_FILE | TRUNCATE | IOCTL_DEV) for name in _DEVICES]

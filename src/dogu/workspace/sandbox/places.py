@@ -111,7 +111,7 @@ _NAMED_BY = (
 
 def settings(environment: Mapping[str, str]) -> dict[str, bool]:
     """Return the files of the home that tools read at their start, absolute: whether each seems to hold a secret."""
-    found = {path: _content(path) for path in _in_home(home(environment), _HOME_SETTINGS)}
+    found = {path: _content(path) for path in _there(home(environment), _HOME_SETTINGS)}
     return {path: bool(_TELLS_A_SECRET.search(content)) for path, content in found.items() if content is not None}
 
 
@@ -122,7 +122,7 @@ def readable(environment: Mapping[str, str], known: Mapping[str, bool], more: It
     $PATH and variables name, and `more` of the user's own.
     """
     here = home(environment)
-    named = [*_SYSTEM.split(), *_in_home(here, _HOME_TOOLS)]
+    named = [*_SYSTEM.split(), *_there(here, _HOME_TOOLS)]
     named += _toolchains(environment, here)
     named += (path for path, is_secret in known.items() if not is_secret)
     resolver = os.path.realpath("/etc/resolv.conf")
@@ -162,7 +162,28 @@ def listening(folders: Sequence[str]) -> list[str]:
 
 def is_in(path: str, folders: Iterable[str]) -> bool:
     """Whether a path is one of the folders or lies below one."""
-    return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
+    return f"{path}/".startswith(tuple([f"{folder.rstrip('/')}/" for folder in folders]))
+
+
+def resolved(paths: Iterable[str]) -> dict[str, str]:
+    """Return for each absolute path what it really is, as `os.path.realpath` does; no folder is asked twice."""
+    known = {"/": "/"}
+    found: dict[str, str] = {}
+    for path in paths:
+        if path.startswith("//") or os.path.normpath(path) != path:
+            found[path] = os.path.realpath(path)
+            continue
+        missing: list[str] = []
+        above = path
+        while above not in known:
+            missing.append(above)
+            above = os.path.dirname(above)
+        for each in reversed(missing):
+            place = os.path.join(known[above], os.path.basename(each))
+            known[each] = os.path.realpath(place) if os.path.islink(place) else place
+            above = each
+        found[path] = known[path]
+    return found
 
 
 def cover(hidden: Iterable[str], top: str = "/") -> list[str]:
@@ -197,6 +218,19 @@ def home(environment: Mapping[str, str]) -> str:
 @cache  # of one home, as a rule; joining some hundred names costs more than looking for them
 def _in_home(home: str, names: str) -> tuple[str, ...]:
     return tuple(os.path.join(home, name) for name in names.split())
+
+
+def _there(home: str, names: str) -> list[str]:
+    """Return where names lie in a home that lists the first part of each: to ask for each costs more than all else.
+
+    For what may be shown, never for what is hidden: a file system may hold what it doesn't list.
+    """
+    try:
+        listed = {name.lower() for name in os.listdir(home)}
+    except OSError:
+        return [*_in_home(home, names)]
+    beginning = len(os.path.join(home, ""))
+    return [path for path in _in_home(home, names) if path[beginning:].partition("/")[0].lower() in listed]
 
 
 def _content(path: str) -> bytes | None:
@@ -242,5 +276,5 @@ def parents(path: str) -> Iterable[str]:
 
 def _existing(paths: Iterable[str]) -> list[str]:
     # Looked for first: most of them aren't there, and to resolve a path costs a look at each folder on the way.
-    real = (os.path.realpath(path) for path in paths if path.startswith("/") and os.path.exists(path))
-    return [path for path in dict.fromkeys(real) if path != "/"]
+    real = resolved(path for path in paths if path.startswith("/") and os.path.exists(path))
+    return [path for path in dict.fromkeys(real.values()) if path != "/"]
