@@ -1502,3 +1502,13 @@ def test_a_capital_at_a_words_head_in_new_text_isnt_taken_for_the_slip_of_old_st
     text = "# Title\n\n- install in docker\n- use it daily\n- more of this\n"
     old = text.replace("docker", "Docker")
     assert refusal(text, old, f"{old}- Docker is needed\n").why is Why.UNCLEAR
+
+
+def test_new_lines_that_begin_as_deep_as_the_file_does_are_in_its_terms_though_others_are_as_deep_as_in_old_string() -> (
+    None
+):
+    text = "def f():\n    if a:\n        b()\n    else:\n        c()\n    d()\n\nrest\n"
+    old = "if a:\n    b()\nelse:\n    c()\nd()\n"
+    new = "    if not a:\n        return c()\n    b()\n    d()\n"
+    assert after(text, old, new) == f"def f():\n{new}\nrest\n"
+    assert refusal(text, old, "    b()\n").why is Why.UNCLEAR

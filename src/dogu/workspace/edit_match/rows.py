@@ -246,9 +246,11 @@ def _indentation(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]],
     written = [j for j, line in enumerate(new) if line.strip()]
     if not shifted or not written or is_ours or _moves_as_one(at, shifted, new):
         return False
-    edges = {*_witnesses(shifted, new, [(at.head, written[0])])}
-    if edges != {False}:  # how deep it begins says more than how deep its shallowest line is
-        edges |= {*_base_witness(at, new, lost_head=lost_head)}
+    begins, base = {*_witnesses(shifted, new, [(at.head, written[0])])}, {*_base_witness(at, new, lost_head=lost_head)}
+    if ours and begins == base == {True} and _is_deeper(shifted[at.head]):
+        return True  # no text is replaced by one that begins deeper, and is nowhere as deep as it began
+    # How deep it begins says more than how deep its shallowest line is.
+    edges = begins if begins == {False} else begins | base
     lines = [*_witnesses(shifted, new, [(at.tail, written[-1]), *pairs] if pairs else [])]
     if edges == {False}:
         if {*lines} == {True} and len(at.rows) == len(new):  # no line more, so nothing is put around others
@@ -263,6 +265,11 @@ def _indentation(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]],
         raise UncleanError("new_string indents some lines as old_string has them and others as the file does")
     # Several moves make `new` of what `old` has, and one of what the file has: that is simpler.
     return bool(edges or lines) and (not contradicted or (True in edges and is_simpler))
+
+
+def _is_deeper(head: tuple[str, str]) -> bool:
+    """Whether the first line is deeper in the file than in `old`."""
+    return len(head[1]) > len(head[0])
 
 
 def _shifts(

@@ -101,7 +101,7 @@ def _check_parted(place: Place, region: tuple[int, int], before: str, after: str
     rest = place.text[region[1] :] if after.endswith("\n") else place.text[region[1] :].partition("\n")[2]
     below, last = rest.partition("\n")[0], after.removesuffix("\n").rpartition("\n")[2].strip()
     was_parted = len(behind) > 2 and not behind[1].strip()
-    if was_parted and last and below.strip() and last not in map(str.strip, before.split("\n")):
+    if was_parted and _NO_SIGN.search(last) and below.strip() and last not in map(str.strip, before.split("\n")):
         raise UncleanError("lines are added beside one that old_string doesn't have, without the blank line between")
 
 
