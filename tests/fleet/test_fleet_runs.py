@@ -270,6 +270,13 @@ def test_a_driver_that_is_killed_loses_and_repeats_nothing(place: Path) -> None:
     assert {task_id: after[task_id] for task_id in before} == before
 
 
+def test_a_fleets_folder_may_be_reached_by_a_link(place: Path) -> None:
+    (place / "true").mkdir()
+    (place / "link").symlink_to("true")
+    out = str(place / "link" / "out")
+    assert anyio.run(run, [Task("t", "write x", check="grep -q x made.txt")], out, Plan(jobs=1)).passed == 1
+
+
 def test_a_worker_that_is_killed_costs_an_attempt(place: Path) -> None:
     out = str(place / "lost")
     pids: list[int] = []

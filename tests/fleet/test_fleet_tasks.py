@@ -115,6 +115,19 @@ def test_a_folder_that_cant_be_made_is_told(tmp_path: Path) -> None:
             Fleet.create(str(tmp_path / name), Plan(), [Task("a", "x")])
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["run", "a.jsonl", "b.jsonl", "--out", "out"], "`dogu fleet run` doesn't take another name: b.jsonl"),
+        (["compare", "a", "b", "c", "d"], "`dogu fleet compare` doesn't take another name: c, d"),
+        (["run", "a.jsonl", "--out", "out", "--repo", "r", "--folder", "f"], "give one"),
+    ],
+)
+def test_what_would_be_left_out_is_refused(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fleet", *words]) != 0
+    assert told in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("form", ["jsonl", "traj"])
 def test_an_export_that_cant_be_written_is_told(tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]) -> None:
     Fleet.create(str(tmp_path / "out"), Plan(), [Task("a", "x")]).close()

@@ -25,7 +25,7 @@ from dogu.fleet.progress import row_line, shown
 from dogu.fleet.report import write_report
 from dogu.fleet.store import Fleet
 from dogu.fleet.tasks import Task, checked, read_tasks
-from dogu.language import plain, said, say, told
+from dogu.language import plain, said, say, sentence, told
 from dogu.workspace.event_loop import open_signal_receiver
 from dogu.workspace.visible import make_visible
 
@@ -37,14 +37,23 @@ if TYPE_CHECKING:
     from dogu.fleet.driver import Report
     from dogu.fleet.engine import Engine
 
-_ACTIONS = ["run", "resume", "status", "show", "retry", "export", "report", "compare"]
+_MOST_NAMES = {
+    "run": 1,
+    "resume": 1,
+    "status": 1,
+    "show": 2,
+    "retry": sys.maxsize,
+    "export": 1,
+    "report": 1,
+    "compare": 2,
+}
 _FAILED = 1
 _STOPPED = 53
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the command's own arguments."""
-    parser.add_argument("action", choices=_ACTIONS)
+    parser.add_argument("action", choices=list(_MOST_NAMES))
     parser.add_argument("names", nargs="*", metavar="NAME", help=say("run: the tasks; else the fleet's folder"))
     parser.add_argument("--out", metavar="DIR", help=say("run: the fleet's folder, new or empty"))
     parser.add_argument("--jobs", metavar="N", type=int, help=say("tasks at once (default: 8)"))
@@ -85,6 +94,10 @@ def run(options: Options, space: Namespace) -> int:
         "report": _report,
         "compare": _compare,
     }[space.action]
+    rest = space.names[_MOST_NAMES[space.action] :]
+    if rest:
+        words = sentence("`dogu fleet {action}` doesn't take another name: {names}")
+        raise _usage(told(words, action=space.action, names=", ".join(rest)))
     return act(options, space)
 
 
@@ -92,6 +105,8 @@ def _run(options: Options, space: Namespace) -> int:
     path = _name(space, 0, told("Which tasks? dogu fleet run TASKS --out DIR"))
     if not space.out:
         raise _usage(told("Where to? dogu fleet run TASKS --out DIR"))
+    if space.repo and space.folder:
+        raise _usage(told("it names both a repo and a folder: give one"))
     base = path if os.path.isdir(path) else os.path.dirname(os.path.abspath(path))
     found = arena_tasks() if path == arena.NAME and not os.path.exists(path) else read_tasks(path)
     plan = _plan(Plan(), options, space)

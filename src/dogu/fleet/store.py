@@ -66,7 +66,7 @@ class Fleet:
     """The folder of a fleet, open. `create` makes it, `open` finds it; close it, or use it as a context manager."""
 
     def __init__(self, folder: str, database: sqlite3.Connection) -> None:
-        self.folder = os.path.abspath(folder)
+        self.folder = os.path.realpath(folder)  # worlds lie in it, whose commands are held to where they truly are
         self._database = database
         self._lock: int | None = None
 
