@@ -190,22 +190,15 @@ The end.
 I look at it.
 ● ReadFile  設定/読み込み.py
   Read 9 lines from 設定/読み込み.py
-✗ Edit  設定/読み込み.py
-  Failed to edit, 0 occurrences found
-  for old_string in /tmp/dogu-project/設
-  定/読み込み.py. Nothing was written.
-  Read the file and send old_string
-  exactly as it is there.
+✗ Edit  設定/読み込み.py  (/open 2)
+  The text to replace wasn't found.
+  Nothing was written.
 ✗ ReadFile
   a/folder/with/a/long/name/that/is/not/
-  there/missing.txt
-  File not found:
-  /tmp/dogu-project/a/folder/with/a/
-  long/name/that/is/not/there/
-  missing.txt. Check the name with glob
-  or list_directory.
+  there/missing.txt  (/open 3)
+  It wasn't found.
 ● Shell  seq 1 30; echo 最後の行 >&2;
-  exit 3 (Count)  (/open 2)
+  exit 3 (Count)  (/open 4)
   … 25 lines above
   26
   27
@@ -226,15 +219,11 @@ Over.
 
 I look at it.
 ● ReadFile  設定/読み込み.py · Read 9 lines from 設定/読み込み.py
-✗ Edit  設定/読み込み.py
-  Failed to edit, 0 occurrences found for old_string in /tmp/dogu-project/設定/
-  読み込み.py. Nothing was written. Read the file and send old_string exactly as
-  it is there.
-✗ ReadFile  a/folder/with/a/long/name/that/is/not/there/missing.txt
-  File not found:
-  /tmp/dogu-project/a/folder/with/a/long/name/that/is/not/there/missing.txt.
-  Check the name with glob or list_directory.
-● Shell  seq 1 30; echo 最後の行 >&2; exit 3 (Count)  (/open 2)
+✗ Edit  設定/読み込み.py  (/open 2)
+  The text to replace wasn't found. Nothing was written.
+✗ ReadFile  a/folder/with/a/long/name/that/is/not/there/missing.txt  (/open 3)
+  It wasn't found.
+● Shell  seq 1 30; echo 最後の行 >&2; exit 3 (Count)  (/open 4)
   … 25 lines above
   26
   27
@@ -254,11 +243,11 @@ Over.
 
 I look at it.
 ● ReadFile  設定/読み込み.py · Read 9 lines from 設定/読み込み.py
-✗ Edit  設定/読み込み.py
-  Failed to edit, 0 occurrences found for old_string in /tmp/dogu-project/設定/読み込み.py. Nothing was written. Read the file and send old_string exactly as it is there.
-✗ ReadFile  a/folder/with/a/long/name/that/is/not/there/missing.txt
-  File not found: /tmp/dogu-project/a/folder/with/a/long/name/that/is/not/there/missing.txt. Check the name with glob or list_directory.
-● Shell  seq 1 30; echo 最後の行 >&2; exit 3 (Count)  (/open 2)
+✗ Edit  設定/読み込み.py  (/open 2)
+  The text to replace wasn't found. Nothing was written.
+✗ ReadFile  a/folder/with/a/long/name/that/is/not/there/missing.txt  (/open 3)
+  It wasn't found.
+● Shell  seq 1 30; echo 最後の行 >&2; exit 3 (Count)  (/open 4)
   … 25 lines above
   26
   27

@@ -58,10 +58,8 @@ def test_a_turn_and_the_help(short_program: Program, panes: Panes, language: str
 › go
 
 I begin.
-✗ ReadFile  없다.txt
-  File not found:
-  /tmp/dogu-project/없다.txt. Check the
-  name with glob or list_directory.
+✗ ReadFile  없다.txt  (/open 1)
+  It wasn't found.
 
 ? Create 新しい.txt?
 1 +一

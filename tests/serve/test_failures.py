@@ -43,7 +43,8 @@ def test_who_declined_is_told_so_and_not_what_the_model_hears() -> None:
 
 def test_the_words_for_the_model_stand_apart_unless_the_kind_tells_little() -> None:
     missing, remote = ToolFailure(ErrorKind.NOT_FOUND, "Not there."), ToolFailure(ErrorKind.REMOTE_FAILED, "It said 5.")
-    assert failure_parts(missing) == ("Not there.", "")
+    assert failure_parts(missing) == ("It wasn't found.", "Not there.")
+    assert failure_parts(remote) == ("It said 5.", "")
     speak(PSEUDO)
     assert failure_parts(missing)[1] == "Not there."
     assert failure_parts(remote)[0].endswith("(remote_failed)⟧\nIt said 5.")

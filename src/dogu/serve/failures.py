@@ -1,7 +1,8 @@
 """A failed call in words for the user.
 
-What a tool says of its failure is written for the model, in English. In another language the user is told what kind
-of failure it was, with its English key, which can be searched for, and then the tool's own words.
+What a tool says of its failure is written for the model, in English. Where that is what the model should do better, and
+in every other language, the user is told what kind of failure it was (there with its English key, which can be searched
+for), and then the tool's own words.
 """
 
 from __future__ import annotations
@@ -44,11 +45,24 @@ _SENTENCES = {
 _TELL_LITTLE = frozenset(
     (ErrorKind.IO_ERROR, ErrorKind.START_FAILED, ErrorKind.REMOTE_FAILED, ErrorKind.TOOL_FAILED, ErrorKind.DEFECT)
 )
+_FOR_THE_MODEL = frozenset(
+    (
+        ErrorKind.INVALID_ARGUMENTS,
+        ErrorKind.UNKNOWN_TOOL,
+        ErrorKind.NOT_FOUND,
+        ErrorKind.NO_MATCH,
+        ErrorKind.AMBIGUOUS_MATCH,
+        ErrorKind.NO_CHANGE,
+        ErrorKind.OMISSION_PLACEHOLDER,
+        ErrorKind.STALE,
+    )
+)
 
 
 def failure_words(error: ToolFailure) -> str:
     """Return what to show of a failure where nothing can be opened: the tool's own English words stand below."""
-    return "\n".join(filter(None, failure_parts(error)))
+    what, own = failure_parts(error)
+    return own or what if spoken() == "en" else "\n".join(filter(None, (what, own)))
 
 
 def failure_parts(error: ToolFailure) -> tuple[str, str]:
@@ -64,7 +78,8 @@ def failure_parts(error: ToolFailure) -> tuple[str, str]:
         return say("Refused: {reason}. Nothing was run.", reason=message.values["reason"]), ""
     said = say(message)
     if spoken() == "en":
-        return said, ""
+        is_told = error.kind not in _FOR_THE_MODEL or isinstance(message, Message)
+        return (said, "") if is_told else (_SENTENCES[error.kind], said)
     if isinstance(error.message, Message):
         return say("{what} ({kind})", what=said, kind=error.kind.value), ""
     kind = say("{what} ({kind})", what=say(_SENTENCES[error.kind]), kind=error.kind.value)
