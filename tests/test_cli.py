@@ -99,3 +99,14 @@ def test_the_version_is_told_to_programs_too(
     version = json.loads(printed(capsys, monkeypatch, tmp_path, "--version", "--json"))
     assert version["distribution"] == "dogu-agent"
     assert f"dogu {version['version']}\n" == printed(capsys, monkeypatch, tmp_path, "--version")
+
+
+@pytest.mark.parametrize("words", ["-V --model offline", "--version --output-format json", "hello -V"])
+def test_the_version_is_told_whatever_stands_beside_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(SystemExit) as ended:
+        main(words.split())
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == printed(capsys, monkeypatch, tmp_path, "--version")

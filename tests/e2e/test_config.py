@@ -85,6 +85,13 @@ def test_a_verdict_is_explained_to_people_and_to_scripts(program: Program):
     assert answers[1]["verdict"] == "allow"
 
 
+@pytest.mark.parametrize("words", [("call", "--jsonl", "calls.txt"), ("policy", "explain", "--jsonl", "ls")])
+def test_a_word_that_would_do_nothing_beside_lines_is_refused(program: Program, words: tuple[str, ...]):
+    done = program.run(*words)
+    assert done.returncode == 2
+    assert f"'{words[-1]}' would do nothing" in done.stderr.decode()
+
+
 def test_the_doctor_tells_each_thing_and_what_to_do(program: Program):
     done = program.run("doctor")
     text = done.stdout.decode()

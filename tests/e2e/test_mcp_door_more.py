@@ -329,6 +329,16 @@ async def test_a_call_becomes_a_task_as_soon_as_the_command_line_says(program: P
     assert tasks.seen[-1].status == "completed"
 
 
+def test_a_cursor_that_was_never_given_is_refused(program: Program):
+    lists = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
+    asked = [
+        {"jsonrpc": "2.0", "id": number, "method": name, "params": {"cursor": "7"}}
+        for number, name in enumerate(lists, 20)
+    ]
+    answers = [answer for answer in piped(program, INITIALIZE, *asked) if answer["id"] >= 20]
+    assert [answer["error"]["code"] for answer in answers] == [mcp_types.INVALID_PARAMS] * 4
+
+
 def test_what_the_page_s_file_offers_is_served(program: Program):
     page = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text(encoding="utf-8")
     (block,) = [

@@ -38,6 +38,9 @@ def run(options: Options, space: Namespace) -> int:
     if not space.jsonl and not space.tool:
         tell([say("Which tool? dogu tools lists them; dogu call read_file path=README.md")])
         return 2
+    if space.jsonl and space.tool:
+        tell([say("--jsonl reads lines from standard input alone: '{word}' would do nothing.", word=space.tool)])
+        return 2
     if space.preview:
         options = msgspec.structs.replace(options, commands="discard")
     has_user = not space.jsonl and not space.json and sys.stdin.isatty() and sys.stderr.isatty()

@@ -32,6 +32,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Options, space: Namespace) -> int:
     """Explain what the settings in force say of a command."""
+    if space.jsonl and space.text:
+        tell([say("--jsonl reads lines from standard input alone: '{word}' would do nothing.", word=space.text)])
+        return 2
     if space.jsonl:
         return _explain_rows(options, sys.stdin.buffer)
     if space.text is None:

@@ -20,6 +20,7 @@ from dogu.commands.signals import release
 from dogu.contract import ToolError
 from dogu.language import say
 from dogu.serve.exit_codes import ExitCode
+from dogu.version import __version__
 from dogu.workspace.event_loop import keeping_typed
 from dogu.workspace.visible import visible_line
 
@@ -69,7 +70,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--unverified", action="store_true", help=say("continue a session whose record was damaged or changed")
     )
     parser.add_argument("--screen-reader", action="store_true", help=say("plain text that is never redrawn"))
-    parser.add_argument("-V", "--version", action="store_true", help=say("print the version"))
+    parser.add_argument(
+        "-V", "--version", action="version", version=f"dogu {__version__}", help=say("print the version")
+    )
 
 
 def run(options: Options, space: Namespace) -> int:

@@ -31,7 +31,7 @@ from dogu.serve.mcp.asking import ElicitationConfirm
 from dogu.serve.mcp.caller import CALLER, AskedCall, McpCaller
 from dogu.serve.mcp.calls import Calls
 from dogu.serve.mcp.changes import Changes
-from dogu.serve.mcp.library import Library
+from dogu.serve.mcp.library import Library, start_of
 from dogu.serve.mcp.offers import Offers
 from dogu.serve.mcp.requests import UnderWay, refuse_in_words
 from dogu.serve.mcp.results import has_id, readable, tool_of, writable
@@ -217,9 +217,10 @@ class _Door:
         return server
 
     async def list_tools(
-        self, context: Context, _params: mcp_types.PaginatedRequestParams | None
+        self, context: Context, params: mcp_types.PaginatedRequestParams | None
     ) -> mcp_types.ListToolsResult:
         """Declare the tools as they are now."""
+        start_of(params.cursor if params else None)
         self._changes.meet(context)
         runtime = await self._runtime(context)
         return mcp_types.ListToolsResult(tools=[tool_of(tool) for tool in runtime.registry])
@@ -239,11 +240,11 @@ class _Door:
         return self._library.list_resources(await self._runtime(context), params.cursor if params else None)
 
     async def list_templates(
-        self, context: Context, _params: mcp_types.PaginatedRequestParams | None
+        self, context: Context, params: mcp_types.PaginatedRequestParams | None
     ) -> mcp_types.ListResourceTemplatesResult:
         """List the templates."""
         self._changes.meet(context)
-        return self._library.list_templates()
+        return self._library.list_templates(params.cursor if params else None)
 
     async def read_resource(
         self, context: Context, params: mcp_types.ReadResourceRequestParams
@@ -267,11 +268,11 @@ class _Door:
         return mcp_types.EmptyResult()
 
     async def list_prompts(
-        self, context: Context, _params: mcp_types.PaginatedRequestParams | None
+        self, context: Context, params: mcp_types.PaginatedRequestParams | None
     ) -> mcp_types.ListPromptsResult:
         """List the prompts."""
         self._changes.meet(context)
-        return self._library.list_prompts()
+        return self._library.list_prompts(params.cursor if params else None)
 
     async def get_prompt(
         self, context: Context, params: mcp_types.GetPromptRequestParams

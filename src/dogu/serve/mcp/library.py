@@ -29,7 +29,7 @@ class Library:
     def list_resources(self, runtime: Runtime, cursor: str | None) -> mcp_types.ListResourcesResult:
         """List resources, a page at a time. Raises `MCPError` for a cursor that is none."""
         rows = [*self.offers.resources, *session_resources(runtime)]
-        start = _start_of(cursor, len(rows))
+        start = start_of(cursor, len(rows))
         listed = [
             mcp_types.Resource(
                 uri=each.uri, name=each.name, description=each.description or None, mime_type=each.media_type
@@ -39,8 +39,9 @@ class Library:
         following = str(start + _PAGE) if start + _PAGE < len(rows) else None
         return mcp_types.ListResourcesResult(resources=listed, next_cursor=following)
 
-    def list_templates(self) -> mcp_types.ListResourceTemplatesResult:
+    def list_templates(self, cursor: str | None) -> mcp_types.ListResourceTemplatesResult:
         """List the templates."""
+        start_of(cursor)
         return mcp_types.ListResourceTemplatesResult(
             resource_templates=[
                 mcp_types.ResourceTemplate(
@@ -63,8 +64,9 @@ class Library:
             raise MCPError(mcp_types.INVALID_PARAMS, message, {"uri": uri}) from error
         return mcp_types.ReadResourceResult(contents=[*_contents(uri, content, media_type)])
 
-    def list_prompts(self) -> mcp_types.ListPromptsResult:
+    def list_prompts(self, cursor: str | None) -> mcp_types.ListPromptsResult:
         """List the prompts."""
+        start_of(cursor)
         return mcp_types.ListPromptsResult(
             prompts=[
                 mcp_types.Prompt(
@@ -122,8 +124,9 @@ def _contents(uri: str, content: Content, media_type: str) -> Iterable[Any]:
             yield mcp_types.TextResourceContents(uri=uri, mime_type=media_type, text=writable(part.text))
 
 
-def _start_of(cursor: str | None, count: int) -> int:
-    if cursor is None:
+def start_of(cursor: str | None, count: int = 0) -> int:
+    """Return where the page begins, in a list of so many; 0 for one that has a single page. Raises `MCPError`."""
+    if not cursor:
         return 0
     if not cursor.isascii() or not cursor.isdigit() or int(cursor) >= count:
         raise MCPError(mcp_types.INVALID_PARAMS, "This cursor wasn't issued here.")
