@@ -66,12 +66,18 @@ async def test_commands_of_one_launcher_cannot_signal_those_of_another(
     assert (await run(processes, kill, tmp_path, SCOPED)).exit_code == 0
 
 
-async def test_a_lost_server_is_started_again(server: ForkServer, processes: LocalProcesses, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+async def test_a_server_that_is_lost_or_stopped_costs_no_command(
+    server: ForkServer, processes: LocalProcesses, tmp_path: Path, number: signal.Signals
+) -> None:
     before = {child.pid for child in children()}
     assert (await run(processes, "true", tmp_path, {})).exit_code == 0
     (ours,) = [child for child in children() if child.pid not in before]
-    ours.send_signal(signal.SIGKILL)
-    await anyio.to_thread.run_sync(ours.wait, 30)
-    async with LocalProcesses(fork_server=server) as others:
-        for each in (processes, others):  # the launcher that it had made lives on
-            assert (await run(each, "true", tmp_path, {})).exit_code == 0
+    ours.send_signal(number)
+    with anyio.fail_after(30):
+        while ours.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_STOPPED):  # noqa: ASYNC110  (no event tells)
+            await anyio.sleep(0.01)
+    for _ in range(2):  # the first in its stead, the second by another; the launcher that it had made lives on
+        async with LocalProcesses(fork_server=server) as others:
+            for each in (processes, others):
+                assert (await run(each, "true", tmp_path, {})).exit_code == 0

@@ -83,7 +83,7 @@ class _Forked(Launched):
 
 
 class ForkServer:
-    """Forks launchers, where the system can; it is started with the first, and again when it was lost.
+    """Forks launchers, where the system can; it is started with the first, and again after it was lost.
 
     For a program that needs many; close it, or use it as a context manager. What it forked lives on.
     """
@@ -98,14 +98,11 @@ class ForkServer:
         if not IS_LINUX:
             return Spawned("main", arguments, end)
         with self._lock:
-            for is_last_try in (False, True):
-                try:
-                    return self._forked(arguments, end)
-                except OSError:
-                    self._end(signal.SIGKILL)  # it is gone, or hears nothing
-                    if is_last_try:
-                        raise
-        raise AssertionError  # both tries return or raise
+            try:
+                return self._forked(arguments, end)
+            except OSError:
+                self._end(signal.SIGKILL)  # it is gone, or hears nothing; the next launcher begins another
+                return Spawned("main", arguments, end)
 
     def _forked(self, arguments: Sequence[bool], end: socket.socket) -> Launched:
         if self._orders is None:
@@ -113,6 +110,8 @@ class ForkServer:
             self._orders = Packets(near)
             with far:
                 self._process = Spawned("fork_server", (), far)
+        if self._process is not None:
+            self._process.send(signal.SIGCONT)  # should something have stopped it
         self._orders.send_waiting(marshal.dumps(tuple(arguments)), _ANSWER_TAKES_S, (end.fileno(),))
         if not is_ready(self._orders.socket, _ANSWER_TAKES_S):
             raise TimeoutError
