@@ -88,6 +88,8 @@ def test_an_excluded_program_is_not_run_by_another() -> None:
         "parallel --plus make ::: x",
         "parallel --env X make ::: x",
         "uv run --index x make",
+        "uv run --torch-backend x make",
+        "uv run -w x make",
         "xargs --process-slot-var X make",
         "sudo --role x make",
         "rustup run stable make",

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+import pytest
+
 from dogu.policy.commands.cmd_exe import judge_for_cmd
 from dogu.policy.commands.judge import judge_command
 from dogu.policy.commands.patterns import kind
-from dogu.policy.commands.table import Program, all_programs
+from dogu.policy.commands.table import Program, all_programs, blocks
 from dogu.policy.commands.values import KINDS
 from dogu.policy.rule import Rule
 from dogu.policy.rules import Rules
@@ -43,6 +45,18 @@ def test_every_counterexample_is_not() -> None:
     found = examples("not_match")
     assert len(found) > 100
     assert [each for each, judge in found if is_covered(each, judge)] == []
+
+
+def test_a_block_is_found_by_its_names_whatever_is_said_behind_them() -> None:
+    assert list(blocks("[[program]]\nnames = 'a b'  # two\noptions = '-x'\n")) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "head", ["[[program]]\noptions = ''\nnames = 'a'\n", '[[program]]\nnames = "a"\n', "[[program]]\n"]
+)
+def test_a_block_that_would_not_be_found_is_an_error(head: str) -> None:
+    with pytest.raises(ValueError, match="begin with"):
+        blocks(head)
 
 
 def test_every_program_stands_in_one_block() -> None:

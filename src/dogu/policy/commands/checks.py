@@ -6,122 +6,14 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from dogu.language import told
+from dogu.policy.commands import asking_checks, shell_checks
 from dogu.policy.commands.copies import copies, moved
 from dogu.policy.commands.effects import Danger, Effect
-from dogu.policy.commands.patterns import is_a, pattern, values_of
+from dogu.policy.commands.patterns import is_a, pattern
+from dogu.policy.commands.places import leads_outside
 from dogu.policy.commands.reading import Reading
-from dogu.policy.commands.values import check_value, leads_outside
-from dogu.policy.commands.variables import is_harmless_setting, is_read_by_programs, is_shells_own
+from dogu.policy.commands.values import check_value
 from dogu.workspace.shell_syntax import Word
-
-_SUBSCRIPT = re.compile(r"[A-Za-z_0-9]\[")
-_QUOTED_ARRAY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^\]]*\])?\+?=\(")
-_IS_DATA = re.compile(r"[^$`\\]*")
-
-
-def _evaluates(words: Sequence[Word], _reading: Reading) -> Iterator[Danger]:
-    """Builtins that evaluate a subscript given to them, even a quoted one."""
-    for index, word in enumerate(words[1:], 1):
-        text = word.text
-        if words[0].text == "unset" and text.startswith("-") and "f" in text:
-            yield Danger(index, Effect.RUNS, told("removes a function"))
-        if _may_run_from_subscript(text):
-            yield Danger(index, Effect.RUNS, told("a subscript may run what it holds"))
-        if _QUOTED_ARRAY.match(text) and not (word.is_plain and _IS_DATA.fullmatch(text)):
-            yield Danger(index, Effect.RUNS, told("the elements of a quoted array are read a second time"))
-        yield from _sets(words[0].text, index, word, is_exported=_exports(words))
-
-
-def _exports(words: Sequence[Word]) -> bool:
-    """Whether a builtin hands what it sets on to programs."""
-    builtin = words[0].text
-    is_declared = builtin in ("declare", "typeset", "local", "readonly")
-    return builtin == "export" or (is_declared and any(re.match(r"-[A-Za-z]*x", word.text) for word in words[1:]))
-
-
-def _sets(builtin: str, index: int, word: Word, *, is_exported: bool) -> Iterator[Danger]:
-    if builtin in ("test", "["):
-        return
-    name = re.match(r"([A-Za-z_]\w*)(\+?=)?", word.text)
-    if name is None:
-        return
-    value = None
-    if name[2] and word.is_plain:
-        value = word.text[name.end() :]
-    is_known = bool(name[2]) and is_harmless_setting(name[1], value)
-    if not is_known and (is_shells_own(name[1]) or is_read_by_programs(name[1])) and name[1] != "REPLY":
-        yield Danger(index, Effect.RUNS, told("it sets {names}, which can change what runs", names=name[1]))
-    elif not is_known and is_exported and (name[2] or not values_of(name[1])):  # any program of the text may read it
-        yield Danger(index, Effect.REACHES, told("it sets {names}, which can change what runs", names=name[1]))
-
-
-def _environment(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
-    """Variables that `env` and `sudo` set; the names of bash's functions are no names otherwise."""
-    first = reading.operands[0] if reading.operands else len(words)
-    behind = [word.text for word in words[first:]]
-    program = next((text.rpartition("/")[2] for text in behind if "=" not in text), "")
-    for index, word in enumerate(words[1:first], 1):
-        if re.match(r"-[A-Za-z0]*S|--sp", word.text) and words[0].text.endswith("env"):
-            text = word.text + (words[index + 1].text if index + 1 < len(words) else "")
-            if "=" in text.removeprefix("--split-string="):
-                yield Danger(index, Effect.RUNS, told("it sets {names}, which can change what runs", names=text[:30]))
-    for index, word in enumerate(words[first:], first):
-        match = re.match(r"([^=]+)=", word.prefix)
-        if match is None and word.value == "-":  # as `-i`
-            continue
-        if match is None:
-            return
-        value = word.text[match.end() :] if word.is_plain else None
-        name = match[1]
-        if is_harmless_setting(name, value, program):
-            continue
-        is_ordinary = re.fullmatch(r"[A-Za-z_]\w*", name) and not is_shells_own(name) and not is_read_by_programs(name)
-        effect = Effect.WRITES if is_ordinary else Effect.RUNS
-        yield Danger(index, effect, told("it sets {names}, which can change what runs", names=name))
-
-
-def _may_run_from_subscript(text: str) -> bool:
-    """Whether an expansion stands in what looks like a subscript. Linear."""
-    for piece in text.split("]"):
-        subscript = _SUBSCRIPT.search(piece)
-        if subscript and re.compile(r"[$`]").search(piece, subscript.end()):
-            return True
-    return False
-
-
-def _printf(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
-    """`printf -v NAME` sets a variable, and evaluates a subscript of its name."""
-    if len(words) < 2 or not (words[1].text.startswith("-v") or words[1].value is None):
-        return
-    attached = words[1].text[2:]
-    name = Word.literal(attached) if attached else words[2] if len(words) > 2 else words[1]
-    if words[1].value is not None:
-        yield from (Danger(1, each.effect, each.reason) for each in _evaluates([words[0], name], reading))
-
-
-def _leaves(words: Sequence[Word], _reading: Reading) -> Iterator[Danger]:
-    """`cd` and its kin, out of the workspace."""
-    places = [index for index, word in enumerate(words[1:], 1) if not word.text.startswith("-") or word.text == "-"]
-    if not places and words[0].text != "popd":
-        yield Danger(1, Effect.REACHES, told("it leaves the workspace"))
-    for index in places:
-        word = words[index]
-        is_top = word.text in ("$(git rev-parse --show-toplevel)", "$(pwd)", "$PWD")
-        if not is_top and (leads_outside(word) or (word.value is None and not word.prefix)):
-            yield Danger(index, Effect.REACHES, told("it leaves the workspace"))
-
-
-def _set(words: Sequence[Word], _reading: Reading) -> Iterator[Danger]:
-    """Options of `set` with which what follows is read in another way: no braces, assignments anywhere, POSIX mode."""
-    for index, word in enumerate(words[1:], 1):
-        text = word.text
-        if text in ("-", "--", "+") or not text.startswith(("-", "+")):
-            return
-        name = words[index + 1] if index + 1 < len(words) else None
-        is_named = text.endswith("o") and name is not None and check_value("set_option", name) is not None
-        if "k" in text or "B" in text or is_named:
-            yield Danger(index, Effect.RUNS, told("it changes how the shell reads what follows"))
-
 
 _TAR_MAKES = frozenset(("-c", "--create", "-r", "--append", "-u", "--update", "-A", "--catenate", "--concatenate"))
 
@@ -215,22 +107,6 @@ def _git_refs(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
 _BEGINS_WITH_HYPHEN = re.compile(r"refs/(?:[^:]*/)?-|:-")
 
 
-def _kube(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
-    """What secrets hold; their names and ages are no secret."""
-    if reading.subcommand != "get":
-        return
-    is_of_file = any(name in ("-f", "--filename", "-k", "--kustomize") for name, _, _ in reading.taken)
-    for name, at, value in reading.taken:
-        is_name = name in ("-o", "--output") and value is not None and value.value in ("name", "wide")
-        if name not in ("-o", "--output", "--template") or is_name:
-            continue
-        if is_of_file or any(
-            words[index].value is None or _SECRETS.search(words[index].text) for index in reading.operands
-        ):
-            yield Danger(at, Effect.REACHES, told("reaches or changes what isn't the project's"))
-
-
-_SECRETS = re.compile(r"(?i)(?:^|,)secrets?(?:[./,]|$)")
 _READS_CONFIG = frozenset("--get --get-all --list -l --get-regexp --get-urlmatch --get-color --get-colorbool".split())
 
 
@@ -306,43 +182,6 @@ def _gpg(_words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     """gpg that isn't told what to do decrypts what it is given to a file."""
     if not any(name in _GPG_LOOKS for name, _, _ in reading.taken):
         yield Danger(1, Effect.WRITES, told("writes a file"))
-
-
-def _asks(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
-    """What another machine is asked holds nothing that a command prints, but for a name, a number or the like."""
-    for index, word in enumerate(words[1:], 1):
-        if reading.hints.holds_output(word):
-            yield Danger(index, Effect.REACHES, told("it sends what a command prints"))
-
-
-def _curl(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
-    """What curl sends, more than a question, and not to this machine itself."""
-    addresses = [words[at] for at in reading.operands] + [
-        value for name, _, value in reading.taken if name == "--url" and value
-    ]
-    if addresses and all(check_value("loopback", each) is None for each in addresses) and not _reads_files(reading):
-        return
-    yield from _asks(words, reading)
-    asks_only = any(name in ("-G", "--get") for name, _, _ in reading.taken)
-    for name, at, value in reading.taken:
-        text = value.value if value is not None else None
-        is_method = name in ("-X", "--request") and text not in ("GET", "HEAD", "OPTIONS")
-        is_data = name == "-d" or name.startswith("--data") or name == "--json"
-        if is_method or (is_data and not (asks_only and text is not None and "@" not in text)):
-            yield Danger(at, Effect.REACHES, told("sends data"))
-
-
-def _reads_files(reading: Reading) -> bool:
-    return any((name == "-d" or name.startswith(("--data", "--json"))) and value is not None and "@" in value.text
-               for name, _, value in reading.taken)  # fmt: skip
-
-
-def _wget(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
-    """wget writes a file, unless told otherwise."""
-    yield from _asks(words, reading)
-    harmless = {"--spider", "--version", "--help", "-V", "-h", "-O", "--output-document"}
-    if not harmless & {name for name, _, _ in reading.taken}:
-        yield Danger(1, Effect.WRITES, told("writes what it fetches to a file"))
 
 
 def _compiler(words: Sequence[Word], _reading: Reading) -> Iterator[Danger]:
@@ -423,6 +262,14 @@ def _script(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
                 yield Danger(index, Effect.RUNS, reason)
 
 
+def _watches(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """`tsx watch` takes its options and script behind that word."""
+    for at in reading.operands[:1]:
+        again = reading.again([words[0], *words[at + 1 :]]) if words[at].value == "watch" else None
+        for each in again.dangers() if again is not None else ():
+            yield Danger(each.index + at, each.effect, each.reason)
+
+
 def _node(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     """`node inspect` runs what it is told on standard input, in any process of the person's."""
     for at in reading.operands[:1]:
@@ -430,59 +277,9 @@ def _node(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
             yield Danger(at, Effect.RUNS, told("runs code that is typed"))
 
 
-def _gh(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
-    """What is sent: no command's output, and what `gh api` is given as fields."""
-    yield from _asks(words, reading)
-    if reading.subcommand == "browse" and not {"-n", "--no-browser"} & {name for name, _, _ in reading.taken}:
-        yield Danger(1, Effect.RUNS, told("runs a program or code that no rule names"))
-    if reading.subcommand != "api":
-        return
-    fields = [
-        value.text if value else "@"
-        for name, _, value in reading.taken
-        if name in ("-f", "-F", "--field", "--raw-field")
-    ]
-    queries = [field for field in fields if field.startswith("query=")]
-    is_read = bool(queries) and not any("mutation" in field or "@" in field for field in fields)
-    if "graphql" in [words[at].text for at in reading.operands] and is_read:
-        return
-    for name, at, value in reading.taken:
-        is_method = name in ("-X", "--method") and (value is None or (value.value or "").upper() != "GET")
-        if is_method or (name in ("-f", "-F", "--field", "--raw-field")):
-            yield Danger(at, Effect.REACHES, told("sends data"))
-
-
-def _cloud(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
-    """What isn't plainly a look at what is there, and values that are a file's text or another machine's."""
-    yield from _asks(words, reading)
-    for index, word in enumerate(words[1:], 1):
-        is_text_of = re.match(r"(?:-[^=]*=)?(?=(?:fileb?|https?)://)", word.prefix)
-        if is_text_of is not None and not is_a("loopback", word.text[is_text_of.end() :]):
-            yield Danger(index, Effect.REACHES, told("sends data"))
-    program = words[0].text.rpartition("/")[2]
-    operands = [words[at].text for at in reading.operands]
-    hands_out = any(pattern("cloud_secret").search(text) for text in operands[:5])
-    begins = 1 if program == "aws" and len(operands) > 1 else 0  # a service may be called as a look is: `aws logs`
-    look = next((at for at in range(begins, min(5, len(operands))) if is_a("cloud_look", operands[at])), None)
-    before = operands[:look] if look is not None or operands[-1:] not in (["apps"], ["ps"]) else operands[:-1]
-    names_things = program == "aws" and len(before) == 1
-    is_look = look is not None or len(before) < len(operands)
-    is_look &= names_things or all(is_a("cloud_group", f"{program} {text}") for text in before)
-    # What a look of this one says may go to a file that is named behind it.
-    writes = names_things and len(operands) > 2 and operands[-1] != "help"
-    writes &= operands[:1] != ["s3"] and operands[:2] not in (["logs", "tail"], ["configure", "get"])
-    writes &= operands[1:2] != ["wait"]
-    if operands and (hands_out or not is_look or writes):
-        yield Danger(1, Effect.RUNS, told("changes or runs something in the cloud"))
-
-
 CHECKS: dict[str, Callable[[Sequence[Word], Reading], Iterator[Danger]]] = {
-    "asks": _asks,
-    "environment": _environment,
-    "evaluates": _evaluates,
-    "printf": _printf,
-    "leaves": _leaves,
-    "set": _set,
+    **shell_checks.CHECKS,
+    **asking_checks.CHECKS,
     "copies": copies,
     "tar": _tar,
     "unzip": _unzip,
@@ -490,14 +287,10 @@ CHECKS: dict[str, Callable[[Sequence[Word], Reading], Iterator[Danger]]] = {
     "gpg": _gpg,
     "sqlite": _sqlite,
     "sql": _sql,
-    "curl": _curl,
-    "wget": _wget,
     "compiler": _compiler,
-    "gh": _gh,
-    "kube": _kube,
     "script": _script,
     "node": _node,
+    "watches": _watches,
     "python": _python,
     "writes_help": _writes_help,
-    "cloud": _cloud,
 }

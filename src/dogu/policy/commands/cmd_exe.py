@@ -19,9 +19,9 @@ from dogu.policy.commands.elsewhere import Elsewhere
 from dogu.policy.commands.inner import ShellText, Tool
 from dogu.policy.commands.judge import judge_command
 from dogu.policy.commands.lists import Lists, shortened
+from dogu.policy.commands.places import written
 from dogu.policy.commands.table import Program
 from dogu.policy.commands.text_checks import may_hide
-from dogu.policy.commands.values import written
 from dogu.policy.commands.variables import is_read_by_programs, is_shells_own
 from dogu.policy.commands.wrappers import inner_commands
 from dogu.policy.rule import Rule

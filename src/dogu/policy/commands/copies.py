@@ -10,8 +10,9 @@ from fnmatch import fnmatchcase
 from dogu.language import told
 from dogu.policy.commands.effects import Danger, Effect, Hints
 from dogu.policy.commands.patterns import is_a
+from dogu.policy.commands.places import may_hold_what_runs
 from dogu.policy.commands.reading import Reading
-from dogu.policy.commands.values import check_value, may_hold_what_runs
+from dogu.policy.commands.values import check_value
 from dogu.workspace.protected import protected_reason
 from dogu.workspace.shell_syntax import Part, PartKind, Word
 

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from dogu.language import told
 from dogu.policy.commands.checks import CHECKS
 from dogu.policy.commands.effects import Danger, Effect, Hints, Surroundings
+from dogu.policy.commands.places import written_from_here
 from dogu.policy.commands.reading import Reading
 from dogu.policy.commands.table import Program, find_program
-from dogu.policy.commands.values import check_value, leads_outside, written_from_here
+from dogu.policy.commands.values import check_value
 from dogu.policy.commands.wrappers import inner_commands
 from dogu.workspace.shell_syntax import Redirect, Word
 
@@ -115,4 +116,4 @@ def redirect_danger(redirect: Redirect, around: Surroundings, *, has_tee: bool, 
     return told("it writes to {target}", target=redirect.target.text)
 
 
-__all__ = ["dangers_of", "elsewhere_than_meant", "leads_outside", "program_called", "redirect_danger"]
+__all__ = ["dangers_of", "elsewhere_than_meant", "program_called", "redirect_danger"]

@@ -18,6 +18,7 @@ from dogu.policy.commands.elsewhere import Elsewhere
 from dogu.policy.commands.inner import DATA, Inner, ShellText, Tool
 from dogu.policy.commands.lists import Lists, program_of, shortened
 from dogu.policy.commands.patterns import is_a
+from dogu.policy.commands.places import check_found, holds_what_runs, leads_outside
 from dogu.policy.commands.shell_texts import SHELLS
 from dogu.policy.commands.standard_input import (
     Data,
@@ -35,7 +36,6 @@ from dogu.policy.commands.text_checks import (
     only_reads,
     unpacks,
 )
-from dogu.policy.commands.values import check_found, holds_what_runs, leads_outside
 from dogu.policy.commands.variables import (
     Known,
     assignment_reason,

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from dogu.language import told
 from dogu.policy.commands.effects import Danger, Effect, Hints
 from dogu.policy.commands.inner import DATA
+from dogu.policy.commands.places import Finding, check_found, leads_outside, written
 from dogu.policy.commands.table import Option, Program
-from dogu.policy.commands.values import ONLY_READ, PLACES, Finding, check_config, check_found, check_value, written
+from dogu.policy.commands.values import ONLY_READ, PLACES, check_config, check_value, handed_on
 from dogu.workspace.shell_syntax import Part, PartKind, Word
 
 _NUMBER = re.compile(r"-[0-9]+")
@@ -40,7 +41,8 @@ _ENDS = (";", "+")
 _OTHER_PROJECTS = frozenset(("other_project",))
 _OTHER_FILES = _OTHER_PROJECTS | {"makefile", "inside", "script"}
 _GOES_OUT = frozenset(
-    "archive go_module url repository remote host package js_package py_package asked own_host database image".split()
+    "archive go_module url repository remote host package js_package py_package asked own_host database image "
+    "passed_on".split()
 )
 """Values that other machines get to see."""
 _NAMES_A_HOST = frozenset(("url", "asked", "image", "gh_repository", "gh_word"))
@@ -126,7 +128,9 @@ class Reading:
         at, value = self._at, word.value
         self._at += 1
         known = word.prefix if value is None else value
-        if self._behind is not None:
+        if self._behind is not None and self._behind.kind == "handed":
+            yield from self._handed_on(at, word)
+        elif self._behind is not None:
             yield from self._taken(at, self._behind, word)
         elif self._only_operands:
             yield from self._operand(at, word)
@@ -160,6 +164,19 @@ class Reading:
                 reason = told("{option} takes tasks from elsewhere than the rule means", option=name)
                 yield Danger(at, Effect.RUNS, reason)
 
+    def _handed_on(self, at: int, word: Word) -> Iterator[Danger]:
+        """What a project's task is given."""
+        found = handed_on(word, self._words[at - 1], self.hints.around)
+        if found is not None:
+            yield Danger(at, *found)
+
+    def _unheard_of(self, at: int, word: Word, text: str) -> Iterator[Danger]:
+        """An option that the table doesn't know: it is asked about, where it isn't the script's that is run."""
+        if word.value is not None and self._grammar.operands[:1] == ["rest..."]:
+            yield from self._handed_on(at, word)
+        else:
+            yield self._not_known(at, text)
+
     def _may_be_option(self, word: Word) -> str:
         return told("{word} may be an option of {name}", word=word.text[:30], name=self._words[0].text[:30])
 
@@ -187,11 +204,13 @@ class Reading:
     def _long(self, at: int, word: Word, text: str) -> Iterator[Danger]:
         name, equals, attached = text.partition("=")
         option = self._resolved(name)
-        if option is None and word.value is not None and self._grammar.operands[:1] == ["rest..."]:
-            return  # a script's own
         given_too_much = equals and option is not None and not option.takes and option.effect is None
-        if option is None or given_too_much or (word.value is None and not equals):
+        if option is None:
+            yield from self._unheard_of(at, word, text)
+        elif given_too_much or (word.value is None and not equals):
             yield self._not_known(at, text)
+        elif option.name[-1] == "*" and word.value is not None:
+            yield from self._taken(at, option, Word.literal(text[len(option.name) - 1 :]))
         elif equals:
             yield from self._taken(
                 at, option, Word.literal(attached) if word.value is not None else _behind(word, len(name) + 1)
@@ -225,7 +244,7 @@ class Reading:
         for place, letter in enumerate(text[1:], 2):
             option = self._grammar.options.get(f"-{letter}")
             if option is None:
-                yield self._not_known(at, text)
+                yield from self._unheard_of(at, word, text)
                 return
             if not option.takes or (not in_turn and option.takes == "?"):
                 yield from self._taken(at, option, None)
@@ -245,7 +264,7 @@ class Reading:
     def _takes_next(self, at: int, option: Option) -> Iterator[Danger]:
         """The next word is the value, of an option that needs one; some program of a block may read an option there."""
         value = self._next(option) if option.takes == "=" else None
-        if value is not None and self._may_be_read_as_option(value):
+        if value is not None and (self._may_be_read_as_option(value) or self._may_be_an_operand(option, value)):
             yield self._not_known(at, value.text)
         yield from self._taken(at, option, value)
 
@@ -256,6 +275,13 @@ class Reading:
         if len(self._program.names) > 1:
             return re.match(r"-[^\d]", value.prefix) is not None
         return self._program.style in ("exact", "camel") and re.match(r"--?[A-Za-z]", value.prefix) is not None
+
+    def _may_be_an_operand(self, option: Option, value: Word) -> bool:
+        """Whether what a letter takes as its value may be a file elsewhere, to a program whose flag that letter is."""
+        is_shared = len(self._program.names) > 1 and len(option.name) == 2 and option.kind in ("text", "word", "number")
+        return is_shared and self._grammar.kind_of(self._operands) in ("inside", "own", "place", "tree") and (
+            leads_outside(value) or "://" in value.text
+        )  # fmt: skip
 
     def _next(self, option: Option) -> Word | None:
         """The next word, as the option's value; a command's words up to their end, for `find -exec`."""
@@ -366,7 +392,10 @@ class Reading:
         self.operands.append(at)
         if kind in ("file", "inside"):
             self._files.append(word)
-        if kind in ("command", "script", "go_run", "format"):  # what stands behind it is its own
+        if kind in ("handed", "rest"):
+            yield from self._handed_on(at, word)
+            return
+        if kind in ("command", "script", "started", "go_run", "format"):  # what stands behind it is its own
             self._only_operands = True
             if kind == "script" and self._gives_code:
                 kind = "any"

@@ -16,7 +16,8 @@ from functools import cache, cached_property
 from dogu.policy.commands.effects import EFFECTS, Effect
 
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "programs")
-_BLOCK = re.compile(r"^\[\[program\]\]\nnames = '([^'\n]*)'\n", re.MULTILINE)
+_BLOCK = re.compile(r"^\[\[program\]\]\nnames = '([^'\n]*)'[ \t]*(?:#[^\n]*)?\n", re.MULTILINE)
+_HEAD = re.compile(r"^\s*\[\[\s*program\s*\]\]", re.MULTILINE)
 _OPTION = re.compile(r"([-+][^=?!]*|[-+]\?)(?:([=?])([^!]*))?(?:!(\w+))?")
 
 
@@ -184,6 +185,21 @@ def _lines(text: str) -> list[tuple[str, str]]:
     return found
 
 
+def blocks(text: str) -> dict[str, str]:
+    """Return the names that the blocks of a file stand under, each with the text of its block.
+
+    Raises:
+        ValueError: A block doesn't begin with its names, by which alone it is found.
+    """
+    found: dict[str, str] = {}
+    starts = list(_BLOCK.finditer(text))
+    if len(starts) != len(_HEAD.findall(text)):
+        raise ValueError("a block of programs doesn't begin with `names = '...'`")
+    for match, end in zip(starts, [*(each.start() for each in starts[1:]), len(text)], strict=True):
+        found.update(dict.fromkeys(match[1].split(), text[match.start() : end]))
+    return found
+
+
 @cache
 def _index() -> dict[str, str]:
     """Every program's name, and the text of its block."""
@@ -192,9 +208,7 @@ def _index() -> dict[str, str]:
         if file.endswith(".toml"):
             with open(os.path.join(_FOLDER, file), encoding="utf-8") as opened:
                 text = opened.read()
-            starts = list(_BLOCK.finditer(text))
-            for match, end in zip(starts, [*(each.start() for each in starts[1:]), len(text)], strict=True):
-                found.update(dict.fromkeys(match[1].split(), text[match.start() : end]))
+            found.update(blocks(text))
     return found
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
 
 from dogu.policy.commands.elsewhere import Elsewhere, Place, find_place
 from dogu.policy.commands.inner import DATA, UNKNOWN, Inner, ShellText, Tool
@@ -54,11 +56,11 @@ def inner_commands(name: str, words: Sequence[Word]) -> list[Inner]:
         return _elsewhere(found_place[0], words[found_place[1] - 1 :])
     runner = RUNNERS.get(name)
     if runner is not None:
-        return _run_by(*runner, words)
+        return _run_by(name, *runner, words)
     found = WRAPPERS.get(name) or (_LOADER if _IS_LOADER.fullmatch(name) else None)
     if found is None:
         return []
-    return _wrapped(found, _with_data(words) if found.adds else words)
+    return _both_ways(found, _options_with_values(name, ""), _with_data(words) if found.adds else words)
 
 
 def _elsewhere(place: Place, words: Sequence[Word]) -> list[Inner]:
@@ -81,13 +83,29 @@ def _elsewhere(place: Place, words: Sequence[Word]) -> list[Inner]:
     return [Elsewhere(command, place.is_text)] if runs_something else []
 
 
-def _run_by(subcommands: str, how: Wrapper, words: Sequence[Word]) -> list[Inner]:
+@cache
+def _options_with_values(name: str, subcommand: str) -> frozenset[str]:
+    """What the table of programs says of an option's next word, beside the row of wrappers."""
+    block = find_program(name)
+    grammar = None if block is None else block.subcommand(subcommand) if subcommand else block.grammar
+    return frozenset(each.name for each in grammar.options.values() if each.takes == "=") if grammar else frozenset()
+
+
+def _both_ways(how: Wrapper, values: frozenset[str], words: Sequence[Word]) -> list[Inner]:
+    """What is run, and what would be if the table's word on options held: where the two differ, both."""
+    found = _wrapped(how, words)
+    more = values - how.values - how.shell - how.splits - how.inert
+    also = _wrapped(replace(how, values=how.values | more), words) if more else []
+    return found + [each for each in also if each not in found]
+
+
+def _run_by(name: str, subcommands: str, how: Wrapper, words: Sequence[Word]) -> list[Inner]:
     operands = [at for at, word in enumerate(words) if at and not (word.value or "").startswith("-")]
     # An option's value may stand before the subcommand: it is looked for among the first few operands.
     start = next((at for at in operands[:3] if words[at].value in subcommands.split()), None)
     if start is None:
         return _tool_itself(words, operands[:3])
-    found = _wrapped(how, words[start:])
+    found = _both_ways(how, _options_with_values(name, words[start].text), words[start:])
     mark = next((at for at, word in enumerate(words) if at > start and word.text == "--"), len(words))
     behind = list(words[mark + 1 :])
     if behind and not any(isinstance(each, list) and _is_wrapper(each[0]) for each in found):
@@ -99,6 +117,8 @@ def _tool_itself(words: Sequence[Word], operands: Sequence[int]) -> list[Inner]:
     """A tool called as a subcommand, as in `yarn jest`, before any other: its options are its own."""
     runner = find_program((words[0].value or "").rpartition("/")[2])
     for at in operands:
+        if runner is not None and runner.parents(words[at].value or ""):  # `npm pkg get`
+            break
         tool = find_program(words[at].value or "")
         if tool is not None and tool.is_tool:
             return [Tool(list(words[at:]))]
