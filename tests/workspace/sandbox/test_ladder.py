@@ -586,3 +586,16 @@ async def test_rights_that_dogu_could_hand_on_stay_behind(place: Place, step: St
     done = await anyio.run_process(argv, env={**os.environ, "PYTHONPATH": path})
     effective = int(done.stdout.split()[1], 16)
     assert not effective & (1 << 19 | 1 << 21 | 1 << 27), done.stdout
+
+
+async def test_a_home_may_be_a_link(place: Place, files_are_held: Sandbox) -> None:
+    """As where homes lie on a disk of their own, and the tools in one are named by the link."""
+    link = place.home.with_name("link")
+    link.symlink_to(place.home)
+    (place.home / ".cargo" / "bin").mkdir(parents=True)
+    (place.home / ".gitconfig").write_text("[user]\n")
+    place.environment |= {"HOME": str(link), "PATH": f"{link}/.cargo/bin:{PATH}"}
+    result = await place.run(
+        files_are_held, "cd ~/project && pwd -P && ls -d ~/.cargo/bin && cat ~/.gitconfig ~/.netrc"
+    )
+    assert result.stdout.splitlines() == [str(place.project), f"{link}/.cargo/bin", "[user]"]

@@ -127,8 +127,11 @@ def readable(environment: Mapping[str, str], known: Mapping[str, bool], more: It
     named += (path for path, is_secret in known.items() if not is_secret)
     resolver = os.path.realpath("/etc/resolv.conf")
     named += [resolver] if resolver.startswith("/run/") else []
-    found = [path for path in dict.fromkeys((*named, *more)) if path.startswith("/") and os.path.exists(path)]
-    return _outermost(found)
+    found = dict.fromkeys((*named, *more))
+    spelled, real = os.path.abspath(here), os.path.realpath(here)
+    if spelled != real:  # the home's link is shown as one, and nothing lies in it
+        found = dict.fromkeys(f"{real}{path[len(spelled) :]}" if is_in(path, [spelled]) else path for path in found)
+    return _outermost(path for path in found if path.startswith("/") and os.path.exists(path))
 
 
 def secrets(environment: Mapping[str, str], known: Mapping[str, bool]) -> list[str]:
