@@ -63,7 +63,7 @@ def _main(words: list[str], *, is_last: bool) -> int:
     _prepare_streams()
     if not os.path.exists(__file__):  # what it starts are programs and tables beside this file
         sys.stderr.write(_IN_ARCHIVE)
-        return 54
+        raise SystemExit(54)  # what `zipapp -m` writes passes over a status that is returned
     return _run(words, is_last=is_last)
 
 

@@ -291,7 +291,7 @@ def test_an_archive_says_that_it_must_be_installed(program: Program, tmp_path: P
     with zipfile.ZipFile(tmp_path / "d.pyz", "w") as archive:
         for file in source.rglob("*.py"):
             archive.write(file, f"dogu/{file.relative_to(source)}")
-        archive.writestr("__main__.py", "import sys\nfrom dogu.cli import main\nsys.exit(main())\n")
+        archive.writestr("__main__.py", "import dogu.cli\ndogu.cli.main()\n")
     python = shlex.quote(sys.executable)
     code, _, err = in_bash(program, f"{python} {shlex.quote(str(tmp_path / 'd.pyz'))} --lang ja call glob pattern='*'")
     assert (code, err.count("\n")) == (54, 1), err
