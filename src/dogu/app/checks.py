@@ -19,7 +19,7 @@ from dogu.app.model_lists import check_key
 from dogu.app.options import Options
 from dogu.app.sandboxed import open_sandbox
 from dogu.contract import ToolError
-from dogu.language import say, told
+from dogu.language import joined, say, told
 from dogu.models import providers
 from dogu.serve.doctor import Check, Health, check_address, check_program, check_system, check_terminal
 from dogu.settings import Settings, SettingsError
@@ -182,7 +182,7 @@ def _check_sandbox(settings: Settings) -> Check:
     if sandbox is None:
         advice = say('Set "tools": {"sandbox": "auto"} to confine commands.')
         return Check("sandbox", Health.POOR, say("switched off"), advice)
-    limits = " ".join(map(say, sandbox.limits))
+    limits = say(joined(" ", sandbox.limits))
     if sandbox.step.value == "none":
         return Check("sandbox", Health.POOR, say(sandbox.describe()), limits)
     is_best = sandbox.step.value in ("bubblewrap", "seatbelt")

@@ -25,7 +25,7 @@ from dogu.fleet.progress import row_line, shown
 from dogu.fleet.report import write_report
 from dogu.fleet.store import Fleet
 from dogu.fleet.tasks import Task, checked, read_tasks
-from dogu.language import plain, said, say, sentence, told
+from dogu.language import joined, plain, say, sentence, told
 from dogu.workspace.event_loop import open_signal_receiver
 from dogu.workspace.visible import make_visible
 
@@ -239,8 +239,8 @@ def _told(fleet: Fleet, report: Report, space: Namespace) -> int:
             )
         )
         if report.stopped:
-            go_on = say("`dogu fleet resume {folder}` goes on.", folder=fleet.folder)
-            print(f"{say('Stopped: {why}.', why=said(report.stopped))} {go_on}")
+            go_on = told("`dogu fleet resume {folder}` continues.", folder=fleet.folder)
+            print(say(joined(" ", (told("Stopped: {why}.", why=report.stopped), go_on))))
         if page:
             print(say("Report: {page}", page=page))
     return _STOPPED if report.stopped else _FAILED if counts.failed else 0

@@ -28,6 +28,8 @@ _NAMES = (
     sentence("model"),
     sentence("key"),
     sentence("key file"),
+    sentence("layers"),
+    sentence("commands"),
     sentence("sandbox"),
     sentence("network"),
     sentence("rules"),

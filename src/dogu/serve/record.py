@@ -12,7 +12,7 @@ import msgspec
 
 from dogu.agent.session.lines import ChainReport
 from dogu.agent.session.record import RecordSummary, summarize
-from dogu.language import say
+from dogu.language import joined, say, told
 from dogu.runtime.journal.entries import Entry
 from dogu.runtime.journal.undo import UndoReport
 from dogu.runtime.journal.words import entry_lines, undo_lines
@@ -107,8 +107,9 @@ def print_chain(session: StoredSession, report: ChainReport, *, as_json: bool = 
         print(say("The record of {id} was changed after it was written:", id=session.session_id))
         print("\n".join(f"  {say(problem)}" for problem in report.problems))
     else:
-        whole = say("{lines} lines, none of them changed.", lines=report.lines)
-        print(f"{session.session_id}: {whole} {say('The last hash is {hash}.', hash=report.last_hash)}")
+        whole = told("{lines} lines, none of them changed.", lines=report.lines)
+        last = told("The last hash is {hash}.", hash=report.last_hash)
+        print(f"{session.session_id}: {say(joined(' ', (whole, last)))}")
     return 1 if report.problems else ExitCode.DONE
 
 
