@@ -425,7 +425,8 @@ class Journal:
         self._catch_up()
         noted = self._known.calls.get(number)
         already = {change.path: change.after for change in noted.changes} if noted else {}
-        covers = Authorship(written, everything).covers if written is not None else None
+        has_ended = later is None and not self._jobs
+        covers = Authorship(written, everything, has_ended=has_ended).covers if written is not None else None
         changes, contents = self._watch.as_records(seen, already, self._is_inside, self.kept, covers)
         if changes:
             notes = self._watch.notes if any(change.is_loss for change in changes) else ()

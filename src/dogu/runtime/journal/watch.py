@@ -262,10 +262,11 @@ class ToldOf:
 class Authorship:
     """Tells which of all `changes` that a look saw a command made: those that it is known to have written, of what the
     look before it saw, to what the look after it sees. Anything between that isn't its own leaves another stamp or
-    inode, or comes long after the command's last call, or was seen by the supervisor. What was written by one name
-    counts for a file's others."""
+    inode, or comes long after the command's last call, or was seen by the supervisor; what somebody has open to write
+    when all of the command `has_ended` may hold theirs. What was written by one name counts for a file's others."""
 
-    def __init__(self, written: Written, changes: Sequence[TreeChange]) -> None:
+    def __init__(self, written: Written, changes: Sequence[TreeChange], *, has_ended: bool = False) -> None:
+        self._has_ended = has_ended
         self._paths = written.paths
         self._moves = [(os.path.join(old, ""), os.path.join(new, "")) for old, new in written.moves]
         self._first = {first for first, _, _ in written.paths.values()}
@@ -279,6 +280,11 @@ class Authorship:
 
     def covers(self, change: TreeChange) -> bool:
         """Whether this change is the command's."""
+        is_told = self._is_told_of(change)
+        is_file = change.after is not None and change.after.kind == "file"
+        return is_told and not (is_file and self._has_ended and fs.is_open_for_writing(change.path))
+
+    def _is_told_of(self, change: TreeChange) -> bool:
         names = self._names(change.path)
         known = [self._paths[name] for name in names if name in self._paths]
         is_moved = len(names) > 1
