@@ -1512,3 +1512,17 @@ def test_new_lines_that_begin_as_deep_as_the_file_does_are_in_its_terms_though_o
     new = "    if not a:\n        return c()\n    b()\n    d()\n"
     assert after(text, old, new) == f"def f():\n{new}\nrest\n"
     assert refusal(text, old, "    b()\n").why is Why.UNCLEAR
+
+
+def test_a_line_with_a_slip_that_both_strings_have_is_not_written_elsewhere_as_it_was_sent() -> None:
+    text = "size = total(a);\nlength = read_long(p);\n\nif (length < 0) {\n    fail(length);\n"
+    old = "size = total(a);\nlength = read_long(p)\n\nif (length < 0) {\n    fail(length);\n"
+    new = "size = total(a);\noffset = 0;\n\nlength = read_long(p)\nif (length < 0) {\n    fail(length);\n"
+    assert refusal(text, old, new).why is Why.UNCLEAR
+
+
+def test_quotes_around_a_docstring_are_of_no_style() -> None:
+    text = "@option('--count', help='greetings')\n@option('--name', help='person')\ndef hello(count):\n    pass\n"
+    old = text.replace("'", '"')
+    new = old.replace("    pass", '    """Greet."""')
+    assert refusal(text, old, new).why is Why.UNCLEAR

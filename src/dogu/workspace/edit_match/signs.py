@@ -22,6 +22,7 @@ _MARGIN_CHARS = 50
 _UNSEEN = "\0"
 _QUOTES = str.maketrans('"`', "''")
 _STRING = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`")
+_TRIPLE = re.compile("\"\"\"|'''")
 _ESCAPED_QUOTE = re.compile(r"\\[\"'`]")
 _QUOTE = re.compile("[\"'`]")
 _APOSTROPHE = re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])")
@@ -85,11 +86,22 @@ def _tokens(text: str, words: dict[str, str] | None = None) -> Counter[str]:
     return Counter([words.get(token, token) for token in found] if words else found)
 
 
-def check_kept(new: str, before: str, after: str) -> None:
-    """A line that `new` has just as the file has it at the place, white space at its ends aside, stays so."""
+def check_kept(place: Place, new: str, before: str, after: str) -> None:
+    """A line that `new` has just as the file has it at the place, white space at its ends aside, stays so, and one that
+    it has as `old` does, with a slip, is the file's.
+    """
     there, wanted, written = (Counter(map(str.strip, text.split("\n"))) for text in (before, new, after))
+    for unit in place.slips:
+        ours, theirs = _line_at(place.old, unit.old_start), _line_at(place.text, unit.start)
+        if wanted[ours] and not written[theirs]:
+            raise UncleanError("a line that both strings have as the file hasn't would be written so")
     if any(written[line] < min(there[line], wanted[line]) for line in there if _NO_SIGN.search(line)):
         raise UncleanError("a line that new_string has as the file does would change")
+
+
+def _line_at(text: str, at: int) -> str:
+    end = text.find("\n", at)
+    return text[text.rfind("\n", 0, at) + 1 : end if end >= 0 else None].strip()
 
 
 def check_spacing(place: Place, before: str, after: str) -> None:
@@ -169,7 +181,8 @@ def _is_odd(sent: str, written: str, *, are_meant: bool) -> bool:
     """Whether a line's quotes aren't only those of a style: what is around strings differs, or what is in them does."""
     within = [[one[1:-1] for one in _strings(line)] for line in (sent, written)]
     outside = [_QUOTE.findall(_STRING.sub("", _APOSTROPHE.sub("", line))) for line in (sent, written)]
-    return are_meant or within[0] != within[1] or outside[0] != outside[1]
+    triple = [_TRIPLE.findall(line) for line in (sent, written)]
+    return are_meant or within[0] != within[1] or outside[0] != outside[1] or triple[0] != triple[1]
 
 
 def _strings(text: str) -> list[str]:

@@ -140,6 +140,7 @@ _ESCAPES = [
 ESCAPE_STAGES = frozenset(row.stage for row in _ESCAPES[:7])
 _PARTIAL_STAGES = frozenset(row.stage for row in _ESCAPES[1:7])
 _BREAK = "\\n"
+_BEFORE = ("\\\\", '\\"')  # the file may have it anywhere, which says nothing of new lines
 _STRAIGHT = "\"'"
 _FENCE = re.compile(r"\s*(`{3,}(?!`)|~{3,}(?!~))[^\n`]*\n(.*?\n?)[ \t]*\1[`~]*[ \t]*\s*", re.DOTALL)
 _QUOTED = re.compile(r"""(['"`])(?>(?:\\.|(?!\1)[^\\]){0,1000})\1""", re.DOTALL)
@@ -181,7 +182,7 @@ def check_escapes(way: Reading, sent: str, text: str) -> None:
     breaks = (way.new == sent or way.stage in _PARTIAL_STAGES) and brings_breaks(way.new, text)
     marks = ("\\\\", '\\"', "\\r", "\n\\t") if way.stage in _PARTIAL_STAGES else ("\n\\t",)
     marks = marks if way.new != sent else tuple(mark for mark in marks if mark != '\\"')
-    left = [mark for mark in marks if mark in way.new and mark not in way.old and (mark not in text or mark == "\\\\")]
+    left = [mark for mark in marks if mark in way.new and mark not in way.old and (mark not in text or mark in _BEFORE)]
     if left or (breaks and _BREAK not in way.old):
         mark = left[0].strip() if left else _BREAK
         raise UncleanError(f"{way.forgiven}; whether {mark} in new_string is meant so can't be told")

@@ -41,7 +41,7 @@ def verify(place: Place, new: str, pieces: Sequence[Replacement]) -> None:
     check_tokens(place, new, before, after)
     check_spacing(place, before, after)
     check_signs(place, new, before, after)
-    check_kept(new, before, after)
+    check_kept(place, new, before, after)
     if place.old != new:
         check_depths(place, new, before, after)
 
