@@ -72,6 +72,7 @@ class _Forked(Launched):
     def send(self, number: int) -> None:
         """See `Launched`."""
         with suppress(OSError):
+            assert sys.platform == "linux"  # elsewhere none is forked
             signal.pidfd_send_signal(self._descriptor, number)
 
     def wait(self, timeout_s: float) -> None:
