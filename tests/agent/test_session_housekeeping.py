@@ -78,7 +78,7 @@ def test_tokens_are_summed_by_model_and_an_unknown_price_is_never_guessed():
     assert budget.by_model["known"].usage.prompt == 1_000_000
     assert budget.why_stop() == ""
     budget.max_cost_usd = 5.0
-    assert "what other cost isn't known" in budget.why_stop()
+    assert "the price of other isn't known" in budget.why_stop()
 
 
 _PRICED = {"model": {"prices": {"scripted": {"input": 1, "output": 1}}}}

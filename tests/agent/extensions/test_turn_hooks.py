@@ -159,7 +159,7 @@ async def test_bad_and_shadowing_commands_are_told_at_the_start(place: Place) ->
         notes = "\n".join(opened.runtime.notes)
         answer = await opened.slash.run("help")
     assert "bad.toml:1" in notes
-    assert "/help is dogu's own" in notes
+    assert "/help is built in" in notes
     assert isinstance(answer, Said)
 
 
