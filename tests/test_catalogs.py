@@ -136,6 +136,14 @@ def unmarked_sentences(source: bytes) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, text) for text in texts if _WORDS.search(text) and text not in sentences())
 
 
+def lost_messages(source: bytes) -> Iterator[tuple[int, str]]:
+    """Give the messages made within an f-string: that is a plain text, and stays English."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.JoinedStr):
+            calls = (child for child in ast.walk(node) if isinstance(child, ast.Call))
+            yield from ((call.lineno, ast.unparse(call)) for call in calls if _name(call.func) == "told")
+
+
 def _name(function: ast.expr) -> str:
     return (
         function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
@@ -157,7 +165,7 @@ def test_nothing_is_shown_as_a_bare_english_sentence() -> None:
     found = [
         f"{file.relative_to(ROOT)}:{line}: {text}"
         for file in files
-        for bare in (bare_sentences, unmarked_sentences)
+        for bare in (bare_sentences, unmarked_sentences, lost_messages)
         for line, text in bare(file.read_bytes())
     ]
     assert found == []
