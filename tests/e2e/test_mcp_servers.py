@@ -222,7 +222,7 @@ def test_one_server_is_tested_and_what_to_do_is_said(program: Program, settings:
     assert b"Run it by hand" in done.stdout
     done = program.run("mcp-servers", "test", "nobody")
     assert done.returncode == 54
-    assert b"There is no MCP server nobody: sums." in done.stderr
+    assert b"There is no MCP server nobody. Servers: sums." in done.stderr
 
 
 def test_a_server_that_is_tested_tells_all_that_is_wrong_with_its_tools(program: Program, tmp_path: Path):

@@ -85,7 +85,7 @@ def test_a_failure_is_told_and_text_before_it_ends_its_line():
     call = ToolCall("1", "read_file", {})
     failed = ToolResult.failed(ToolError(ErrorKind.NOT_FOUND, "No such file."))
     assert shown(TextDelta("Let me see"), CallFinished(call, "ReadFile", failed)) == (
-        "Let me see\n✗ ReadFile\n  No such file.\n"
+        "Let me see\n✗ ReadFile  (/open 1)\n  It wasn't found.\n"
     )
 
 
