@@ -90,17 +90,11 @@ def _lexer_called(language: str) -> Lexer | None:
 @cache
 def lexer_of(name: str) -> Lexer | None:
     """Return what reads files of that name; None for a kind nobody knows."""
-    from pygments.util import ClassNotFound
-
     lexers: Any = import_module("pygments.lexers")
-
     table: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = lexers.LEXERS
     for _module, _title, aliases, patterns, _types in table.values():
         if aliases and any(fnmatchcase(name, pattern) for pattern in patterns):
-            try:
-                return lexers.get_lexer_by_name(aliases[0], stripnl=False, ensurenl=False)
-            except ClassNotFound:
-                return None
+            return _lexer_called(aliases[0])
     return None
 
 
