@@ -152,7 +152,7 @@ def _check_layers(options: Options, settings: Settings) -> Check:
     advice = say("Without layers, undo leaves what somebody else may have changed, unless you add --unsure.")
     try:
         sandbox = open_sandbox(settings)
-        is_told = can_tell() and (sandbox is not None or os.geteuid() == 0)
+        is_told = can_tell(is_confined=sandbox is not None)
         if sandbox is None or not sandbox.makes_layers:
             why = told("they need bubblewrap")
         else:

@@ -14,7 +14,6 @@ from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, suppress
 
 import anyio
-import anyio.lowlevel
 from anyio import to_thread
 
 if sys.platform == "win32":
@@ -98,6 +97,8 @@ else:
     import fcntl
     import termios
 
+    from anyio import lowlevel
+
     HANG_UP = signal.SIGHUP
     """What ends a program when its terminal goes."""
 
@@ -106,7 +107,7 @@ else:
         try:
             await anyio.wait_readable(descriptor)
         except PermissionError:  # what never keeps a reader waiting, as a file or /dev/zero, can't be waited for
-            await anyio.lowlevel.checkpoint()
+            await lowlevel.checkpoint()
         return os.read(descriptor, most_bytes)
 
     async def write_ready(descriptor: int, data: memoryview) -> int:

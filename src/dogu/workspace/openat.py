@@ -188,7 +188,7 @@ def _open_plainly(path: bytes, flags: int, start: int) -> int:
         error = ctypes.get_errno()
         if error != errno.EPERM:  # as some containers answer to a call that they don't know
             raise OSError(error, os.strerror(error), path)
-    return fs.open(path, flags, dir_fd=None if start == _AT_FDCWD else start)
+    return fs.open(os.fsdecode(path), flags, dir_fd=None if start == _AT_FDCWD else start)
 
 
 class Closed:

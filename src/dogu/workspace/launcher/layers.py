@@ -12,6 +12,7 @@ import os
 from collections.abc import Sequence
 
 from dogu.workspace.launcher.libc import libc
+from dogu.workspace.system import IS_LINUX
 
 _NEW_USER, _NEW_MOUNTS = 0x10000000, 0x20000
 _NO_SETUID, _NO_DEVICES = 2, 4
@@ -29,8 +30,10 @@ class LayerError(OSError):
 
 def holds_renames() -> bool:
     """Whether a folder that was there before can be renamed in a layer: for the machine's root, not in a namespace."""
+    if not (IS_LINUX and os.geteuid() == 0):
+        return False
     with open("/proc/self/uid_map", encoding="ascii") as file:
-        return os.geteuid() == 0 and file.read().split() == ["0", "0", str(2**32 - 1)]
+        return file.read().split() == ["0", "0", str(2**32 - 1)]
 
 
 def enter(layers: Sequence[tuple[bytes, bytes]], directory: int) -> int:
