@@ -175,7 +175,10 @@ async def test_a_program_is_talked_to_over_its_streams(tmp_path: Path) -> None:
         async with talked_to(launch, start) as program:
             for word in (b"one", b"two"):
                 await program.send(word + b"\n")
-                assert (await program.receive("stdout")).strip() == word.upper()
+                line = b""
+                while not line.endswith(b"\n"):  # which may come in pieces
+                    line += await program.receive("stdout")
+                assert line.strip() == word.upper()
     launch.close()
     with pytest.raises(OSError, match="nosuch"):
         async with talked_to(launch, Start(("nosuch-server",), environment(), str(tmp_path))):

@@ -181,7 +181,8 @@ def test_objects_of_git_get_a_second_name_and_what_is_excluded_is_left_out(works
     (workspace / ".git/objects/aa/bb").write_text("x")
     (workspace / ".git/HEAD").write_text("x")
     (workspace / "state/inner").mkdir(parents=True)
-    taken = TreeSnapshots(str(workspace / "state"), [str(workspace)], [str(workspace / "state")])
+    other_spelling = str(workspace / ".git/../state")
+    taken = TreeSnapshots(str(workspace / "state"), [str(workspace)], [other_spelling])
     taken.look()
     found = held(taken, workspace)
     assert ".git/HEAD" in found

@@ -22,7 +22,6 @@ class Credentials(Protocol):
 
     valid: bool
     token: str | None
-    quota_project_id: str | None
 
     def refresh(self, request: Any) -> None:
         """Fetch a token."""

@@ -102,12 +102,12 @@ class ChangeWatch:
         started_s = time.monotonic()
         if started_s < self._rests_until_s:
             raise UnwatchedError(self._too_many)
-        if self._snapshots is None:
-            # Beside the session lie others, and what the program keeps is nobody's work.
-            exclude = (os.path.dirname(self._folder), self._folder)
-            self._snapshots = TreeSnapshots(self._folder, self._looked_at(), exclude, self._limits)
         try:
             self.own()
+            if self._snapshots is None:
+                # Beside the session lie others, and what the program keeps is nobody's work.
+                exclude = (os.path.dirname(self._folder), self._folder)
+                self._snapshots = TreeSnapshots(self._folder, self._looked_at(), exclude, self._limits)
             return self._snapshots.look({os.path.dirname(path) for written in known for path in written.paths})
         except TooManyEntriesError as error:
             self._rests_until_s = time.monotonic() + (time.monotonic() - started_s) * _REST

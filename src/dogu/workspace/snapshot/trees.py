@@ -104,7 +104,7 @@ class TreeSnapshots:
         limits: SnapshotLimits | None = None,
     ) -> None:
         self._roots = [root for root in roots if not any(_is_inside(root, other) for other in roots)]
-        self._exclude = frozenset(exclude)
+        self._exclude = {(each.st_dev, each.st_ino) for each in map(os.stat, exclude)}  # however they are spelled
         self._limits = limits or SnapshotLimits()
         self._closed = openat.Closed(self._roots)
         self._folders: dict[str, bytes] = {}
@@ -291,7 +291,7 @@ class TreeSnapshots:
         if path == found.root:
             new[_ITSELF] = self._see_root(path, folder, old.get(_ITSELF), found)
         for name, status in _entries(folder):
-            if status.st_dev == self._devices[found.root] and _join(path, name) not in self._exclude:
+            if status.st_dev == self._devices[found.root] and (status.st_dev, status.st_ino) not in self._exclude:
                 new[name] = self._see(path, name, folder, status, old.get(name), found)
         return new
 
