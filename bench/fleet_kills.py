@@ -15,6 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import msgspec
+
 from bench.measure import row
 from dogu.fleet.rows import Row
 from dogu.fleet.store import Fleet
@@ -24,6 +26,7 @@ from dogu.testing.fake_gemini import GeminiRequest
 _TASKS = 8
 _STEPS = 3
 _LONGEST_S = 6.0
+_MOST_A_FLEET = 20  # where a machine is so busy that little is done between two kills, one fleet would take them all
 
 
 class Steps:
@@ -42,19 +45,32 @@ class Steps:
         return Turn(calls=(call("run_shell_command", command=words),))
 
 
+class Ended(msgspec.Struct, frozen=True):
+    """What came of one fleet: how often it was killed; of its tasks, how many were begun again, and went on."""
+
+    kills: int
+    begun_again: int
+    went_on: int
+
+
 def main() -> None:
     """Kill, resume, and print what came of it."""
-    kills, chance = int(os.environ.get("DOGU_KILLS", "200")), random.Random(int(os.environ.get("DOGU_SEED", "19")))
-    done = fleets = continued = begun_again = 0
+    kills, seed = int(os.environ.get("DOGU_KILLS", "200")), os.environ.get("DOGU_SEED", "19")
+    tally = Path(os.environ.get("DOGU_TALLY", os.devnull))
+    lines = tally.read_bytes().splitlines() if tally.exists() else ()
+    ended = [msgspec.json.decode(line, type=Ended) for line in lines]
     with tempfile.TemporaryDirectory() as base:
-        place = Path(os.path.realpath(base))
-        while done < kills:
-            fleets += 1
-            killed, rows = _fleet(place / str(fleets), chance, kills - done)
-            done += killed
-            continued += sum(each.continued for each in rows)
-            begun_again += sum(each.attempt > 1 for each in rows)
-    row(f"{done} kills of {fleets} fleets", f"nothing lost or repeated; {continued} of {begun_again} went on", "")
+        while (done := sum(each.kills for each in ended)) < kills:
+            number = len(ended) + 1
+            most = min(kills - done, _MOST_A_FLEET)
+            killed, rows = _fleet(Path(os.path.realpath(base), str(number)), random.Random(f"{seed}/{number}"), most)
+            begun_again, went_on = (sum(each.attempt > 1 for each in rows), sum(each.continued for each in rows))
+            ended.append(Ended(killed, begun_again, went_on))
+            with tally.open("ab") as file:
+                file.write(msgspec.json.encode(ended[-1]) + b"\n")
+            row(f"fleet {number}, killed {killed} times", f"{went_on} of {begun_again} went on", "")
+    begun_again, went_on = (sum(each.begun_again for each in ended), sum(each.went_on for each in ended))
+    row(f"{done} kills of {len(ended)} fleets", f"nothing lost or repeated; {went_on} of {begun_again} went on", "")
 
 
 def _fleet(folder: Path, chance: random.Random, kills: int) -> tuple[int, list[Row]]:
