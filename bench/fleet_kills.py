@@ -13,6 +13,8 @@ import random
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -26,6 +28,7 @@ from dogu.testing.fake_gemini import GeminiRequest
 _TASKS = 8
 _STEPS = 3
 _LONGEST_S = 6.0
+_LOOK_S = 0.01
 _MOST_A_FLEET = 20  # where a machine is so busy that little is done between two kills, one fleet would take them all
 
 
@@ -97,8 +100,8 @@ def _fleet(folder: Path, chance: random.Random, kills: int) -> tuple[int, list[R
         while True:
             is_there = (folder / "out" / "fleet.sqlite").exists()
             words = ["resume", "out"] if is_there else ["run", "t.jsonl", "--out", "out", "--jobs", "3"]
-            until_s = chance.uniform(0.1, _LONGEST_S) if killed < kills else None
-            status = _run([sys.executable, "-m", "dogu", "fleet", *words], folder, environment, until_s)
+            due = _moment(chance, steps) if killed < kills else None
+            status = _run([sys.executable, "-m", "dogu", "fleet", *words], folder, environment, due)
             killed += status == -9
             seen = _checked(folder, seen, steps)
             if status not in (-9, 0):
@@ -115,14 +118,32 @@ def _fleet(folder: Path, chance: random.Random, kills: int) -> tuple[int, list[R
     return killed, rows
 
 
-def _run(words: list[str], folder: Path, environment: dict[str, str], until_s: float | None) -> int:
+def _moment(chance: random.Random, steps: Steps) -> Callable[[], bool]:
+    """Choose when to kill: after a while, or soon after so many requests more, however slow the machine is."""
+    after_s, requests = (chance.uniform(0.1, _LONGEST_S), 0), (chance.uniform(0.0, 0.4), chance.randint(1, 8))
+    wait_s, more = chance.choice((after_s, requests))
+    goal = sum(steps.asked.values()) + more
+    until: list[float] = []
+
+    def is_due() -> bool:
+        if not until and sum(steps.asked.values()) >= goal:
+            until.append(time.monotonic() + wait_s)
+        return bool(until) and time.monotonic() >= until[0]
+
+    return is_due
+
+
+def _run(words: list[str], folder: Path, environment: dict[str, str], is_due: Callable[[], bool] | None) -> int:
     with (folder / "said").open("ab") as said:
         driver = subprocess.Popen(words, cwd=folder, env=environment, stdout=said, stderr=said)
-        try:
-            return driver.wait(until_s)
-        except subprocess.TimeoutExpired:
-            driver.kill()
-            return driver.wait()
+        while is_due is not None:
+            try:
+                return driver.wait(_LOOK_S)
+            except subprocess.TimeoutExpired:
+                if is_due():
+                    driver.kill()
+                    break
+        return driver.wait()
 
 
 def _checked(folder: Path, seen: dict[str, tuple[float, int]], steps: Steps) -> dict[str, tuple[float, int]]:

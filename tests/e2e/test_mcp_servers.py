@@ -221,7 +221,7 @@ def test_one_server_is_tested_and_what_to_do_is_said(program: Program, settings:
     assert b"no licence" in done.stdout
     assert b"Run it by hand" in done.stdout
     done = program.run("mcp-servers", "test", "nobody")
-    assert done.returncode == 54
+    assert done.returncode == 42
     assert b"There is no MCP server nobody. Servers: sums." in done.stderr
 
 
@@ -265,7 +265,7 @@ def test_a_server_is_added_used_and_removed_and_the_file_s_own_text_stays(progra
 
 def test_a_bad_entry_is_not_added(program: Program):
     done = program.run("mcp-servers", "add", "far", "--url", "ftp://x")
-    assert done.returncode == 54
+    assert done.returncode == 42
     assert b"an http or https address" in done.stderr
     assert not (program.home / ".dogu" / "settings.json").exists()
 

@@ -54,8 +54,10 @@ def run(words: list[str]) -> int:
         sys.stderr.write(f"{say(str(error))}\n")
         return 52
     except ToolError as error:
+        from dogu.serve.exit_codes import of_call
+
         sys.stderr.write(f"{say(error.message)}\n")
-        return 54
+        return of_call(error.kind)
 
 
 def _finish_what_was_killed(options: Options) -> None:

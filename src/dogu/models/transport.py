@@ -5,9 +5,11 @@ The one place that touches `httpx2`, which is imported with the first request.
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, AsyncIterable, Callable
 from contextlib import aclosing
-from typing import Protocol, TypeAlias, cast
+from functools import cache
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 from urllib.request import getproxies
 
 import anyio
@@ -29,6 +31,9 @@ from dogu.models.transport_errors import (
     unsendable,
     web_page,
 )
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
 
 _MAX_ERROR_BYTES = 256 * 1024
 _MAX_JSON_BYTES = 64 * 1024 * 1024
@@ -181,15 +186,23 @@ class Transport:
     def _opened(self, url: str) -> httpx2.AsyncClient:
         if self._client is None:
             is_http = origin_of(url)[0] == "http"
-            # Reading the machine's certificates takes 20-40 ms, which a server on http doesn't need.
             self._client = httpx2.AsyncClient(
-                verify=not is_http,
+                verify=not is_http and _certificates(*map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))),
                 proxy=self._proxy or None,
                 trust_env=not (is_http and is_of_this_machine(url)),  # a proxy can't reach this machine's own servers
                 timeout=httpx2.Timeout(None, connect=self.timeouts.connect_s),
                 headers={"accept-encoding": "identity", "content-type": "application/json"},
             )
         return self._client
+
+
+@cache
+def _certificates(_file: str | None, _folder: str | None) -> SSLContext:
+    """Read the certificates that the machine trusts, or the variables name.
+
+    That takes 20-40 ms: once for all clients and their proxies, and a server on http needs none.
+    """
+    return httpx2.create_ssl_context()
 
 
 def _chunks(response: httpx2.Response) -> AsyncGenerator[bytes, None]:

@@ -13,6 +13,8 @@ import os
 import select
 import signal
 import socket
+from collections.abc import Callable
+from functools import partial
 
 from dogu.workspace.launcher import main as launcher
 from dogu.workspace.launcher.descriptors import SOCKET_NUMBER, waking_pipe
@@ -28,6 +30,7 @@ def main() -> None:
     wake_read, wake_write = waking_pipe()
     signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
     signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+    found: dict[bytes, bool] = {}
     while True:
         select.select([orders, wake_read], [], [])
         _reap(wake_read)
@@ -38,10 +41,12 @@ def main() -> None:
         if not word:
             _reap(wake_read)
             return
-        _fork(orders, word, descriptors[0])
+        if word not in found:  # alike launchers find the same, each at the price of some commands
+            found[word] = launcher.finds_views(*marshal.loads(word))
+        _fork(orders, partial(launcher.main, *marshal.loads(word), found[word]), descriptors[0])
 
 
-def _fork(orders: Packets, word: bytes, end: int) -> None:
+def _fork(orders: Packets, launch: Callable[[], None], end: int) -> None:
     pid = os.fork()
     if not pid:
         try:
@@ -49,7 +54,7 @@ def _fork(orders: Packets, word: bytes, end: int) -> None:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             orders.socket.detach()
             os.dup2(end, SOCKET_NUMBER, inheritable=False)
-            launcher.main(*marshal.loads(word))
+            launch()
         finally:
             os._exit(0)
     os.close(end)

@@ -33,8 +33,10 @@ _MOST_FREE = 4
 _FREE_FOR_S = 10.0  # each has some megabytes, and a fleet many launchers
 
 
-def main(is_scoped: bool, has_own_network: bool, mounts: bool = False) -> None:
+def main(is_scoped: bool, has_own_network: bool, mounts: bool = False, makes_views: bool | None = None) -> None:
     """Serve until the socket closes and the last supervisor is gone.
+
+    `makes_views` is what `finds_views` found of such launchers; None where it is still to be found out.
 
     `has_own_network`: what runs here reaches only itself and a listener, which is sent to the program first of all.
     `is_scoped` for commands in a sandbox: they, and the launcher, can't send signals to processes outside; a guardian
@@ -57,8 +59,22 @@ def main(is_scoped: bool, has_own_network: bool, mounts: bool = False) -> None:
 
         del apply  # loaded here once, for every command's child
         landlock.scope(mounts=mounts)
-    makes_views = is_scoped and mounts and view.works()
+    if makes_views is None:
+        makes_views = is_scoped and mounts and view.works()
     Launcher(Packets(socket.socket(fileno=SOCKET_NUMBER)), makes_views=makes_views).serve()
+
+
+def finds_views(is_scoped: bool, has_own_network: bool, mounts: bool) -> bool:
+    """Find out for launchers to come whether they make views, as one of them would."""
+
+    def become() -> None:
+        from dogu.workspace.launcher import landlock, network
+
+        if has_own_network:
+            network.enter()
+        landlock.scope(mounts=mounts)
+
+    return is_scoped and mounts and view.works(become)
 
 
 def leave_the_program() -> None:

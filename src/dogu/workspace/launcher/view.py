@@ -61,14 +61,18 @@ Steps = Sequence[tuple[str, ...]]
 """bubblewrap's words, each with its operands, in their order: later mounts lie over earlier ones."""
 
 
-def works() -> bool:
-    """Try it out in a child, some milliseconds: an older kernel, or a container, may not let it be made."""
+def works(become: Callable[[], None] = lambda: None) -> bool:
+    """Try it out in a child, some milliseconds: an older kernel, or a container, may not let it be made.
+
+    `become` is what the child does first, to be as whoever will make views.
+    """
     if os.uname().machine not in _PIVOT_ROOT:
         return False
     _calls()
     pid = os.fork()
     if pid == 0:
         try:
+            become()
             enter(read(("bwrap", *_TRIAL, "--seccomp")) or (), os.open("/usr", os.O_PATH | os.O_CLOEXEC))
             os._exit(0)
         finally:
