@@ -221,7 +221,7 @@ def test_one_server_is_tested_and_what_to_do_is_said(program: Program, settings:
     assert b"no licence" in done.stdout
     assert b"Run it by hand" in done.stdout
     done = program.run("mcp-servers", "test", "nobody")
-    assert done.returncode == 42
+    assert done.returncode == 54
     assert b"There is no MCP server nobody. Servers: sums." in done.stderr
 
 

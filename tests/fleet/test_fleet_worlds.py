@@ -240,6 +240,54 @@ def test_a_submodule_stays_as_it_is_and_what_is_put_there_is_no_link(tmp_path: P
     assert "-Subproject commit" in file.read_text()
 
 
+@pytest.fixture
+def nested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Task:
+    """A task whose repository has a submodule that has one; the user lets git take local ones."""
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / ".gitconfig").write_text('[protocol "file"]\n\tallow = always\n')
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("inner", "middle", "repo"):
+        commit(tmp_path / name, {f"{name}.txt": b"a\n"})
+    for above, below, path in (("middle", "inner", "of it/inner"), ("repo", "middle", "sub")):
+        git(tmp_path / above, "submodule", "add", "-q", f"../{below}", path)
+        git(tmp_path / above, "commit", "-qm", "second")
+    return Task("t", "x", repo=str(tmp_path / "repo"), submodules=True, files={"sub/given": "x\n"})
+
+
+def test_submodules_that_are_asked_for_are_there_and_their_files_part_of_the_patch(
+    nested: Task, tmp_path: Path
+) -> None:
+    world = make_world(nested, str(tmp_path / "fleet" / "tasks" / "t"), str(tmp_path / "fleet"))
+    assert world.patch(str(tmp_path / "patch")).files == 0
+    Path(world.root, "sub", "of it", "inner", "inner.txt").write_text("b\n")
+    git(Path(world.root, "sub"), "rm", "-q", "middle.txt")
+    assert world.patch(str(tmp_path / "patch")).files == 2
+    git(tmp_path, "clone", "-q", "--recurse-submodules", nested.repo, "fresh")
+    (tmp_path / "fresh" / "sub" / "given").write_text("x\n")
+    git(tmp_path / "fresh", "apply", str(tmp_path / "patch"))
+    assert tree(tmp_path / "fresh") == tree(Path(world.root))
+
+
+def test_a_submodule_that_cant_be_had_is_told(nested: Task, tmp_path: Path) -> None:
+    (tmp_path / "home" / ".gitconfig").unlink()  # the repository's word leads to no folder of this machine
+    with pytest.raises(WorldError, match="submodule sub can't be had: fatal: transport 'file' not allowed"):
+        make_world(nested, str(tmp_path / "fleet" / "tasks" / "t"), str(tmp_path / "fleet"))
+    git(Path(nested.repo), "rm", "-q", "--cached", ".gitmodules")
+    git(Path(nested.repo), "commit", "-qm", "third")
+    with pytest.raises(WorldError, match="nothing says where it is"):
+        make_world(nested, str(tmp_path / "more" / "tasks" / "t"), str(tmp_path / "more"))
+
+
+def test_a_repository_that_lacks_a_file_makes_no_world_without_it(tmp_path: Path) -> None:
+    repo = commit(tmp_path / "repo", {"a.txt": b"a\n", "b.txt": b"b\n"})
+    lost = git(repo, "rev-parse", "HEAD:b.txt").strip()
+    os.unlink(repo / ".git" / "objects" / lost[:2] / lost[2:])
+    git(repo, "config", "core.repositoryFormatVersion", "1")
+    git(repo, "config", "extensions.partialClone", "origin")
+    with pytest.raises(WorldError, match=lost):
+        world_of(repo, tmp_path)
+
+
 def test_the_users_own_git_settings_dont_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = tmp_path / "home" / ".config" / "git"
     settings.mkdir(parents=True)

@@ -68,6 +68,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         ("--check", say("a command that is run after the agent, and decides")),
     ):
         parser.add_argument(name, help=what)
+    parser.add_argument("--submodules", action="store_true", help=say("have the submodules of repositories there too"))
     parser.add_argument("--task-timeout", metavar="S", type=float, help=say("seconds that the agent has for a task"))
     parser.add_argument("--task-cost", metavar="USD", type=float, help=say("US dollars that a task may cost"))
     parser.add_argument("--check-timeout", metavar="S", type=float, help=say("seconds that a setup or check may take"))
@@ -165,9 +166,11 @@ def _said(values: Mapping[str, object]) -> dict[str, Any]:
 def _completed(task: Task, space: Namespace) -> Task:
     """A task with the command line's words where it has none."""
     has_place = bool(task.repo or task.folder)
+    repo = task.repo or ("" if has_place else _repository(space.repo or ""))
     return msgspec.structs.replace(
         task,
-        repo=task.repo or ("" if has_place else _repository(space.repo or "")),
+        repo=repo,
+        submodules=task.submodules or bool(repo and space.submodules),
         folder=task.folder
         or ("" if has_place or space.repo else os.path.abspath(space.folder) if space.folder else ""),
         ref=task.ref or space.ref or "",

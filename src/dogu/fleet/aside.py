@@ -19,6 +19,7 @@ import msgspec
 
 from dogu.language import told
 
+LINK_MODE = "160000"
 RAW = "* -text -filter -working-tree-encoding -ident !diff\n"
 _GIT_TAKES_S = 600.0
 _LARGEST_FILE_BYTES = 1 << 30  # git has a changed file in memory, more than once
@@ -47,8 +48,8 @@ _FIXED = {
     "LC_ALL": "C.UTF-8",
 }
 _OURS_ALONE = {"GIT_CONFIG_GLOBAL": os.devnull}
-_LEFT_OUT = (b"could not open directory", b"Ignoring path")  # which git only warns of
-_LINK_MODE = "160000"
+# Of what it leaves out git only warns, and a file that it can't write is no reason for it to fail.
+_LEFT_OUT = re.compile(rb"could not open directory|Ignoring path|^error: ", re.MULTILINE)
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # which git knows without having it
 
 
@@ -89,7 +90,7 @@ def run_git(
         raise WorldError(told("git took longer than {seconds:.0f} s", seconds=takes_s)) from None
     except FileNotFoundError:
         raise WorldError(told("git isn't installed")) from None
-    if check and (done.returncode or any(words in done.stderr for words in _LEFT_OUT)):
+    if check and (done.returncode or _LEFT_OUT.search(done.stderr)):
         raise WorldError(_why(done.stderr, done.returncode))
     return done.stdout
 
@@ -122,7 +123,7 @@ class Aside:
         os.makedirs(os.path.join(place, "refs"))
         os.makedirs(os.path.join(place, "objects", "info"))
         config = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n"
-        if borrowed and _is_sha256(borrowed):
+        if borrowed and is_sha256(borrowed):
             config = "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n"
         for name, text in (
             ("HEAD", "ref: refs/heads/none\n"),
@@ -134,12 +135,18 @@ class Aside:
                 file.write(text)
         return cls(place, root)
 
-    def first_tree(self, commit: str, given: Collection[str] = ()) -> str:
-        """Return the tree that a task begins with, written if need be: all of the folder, or a commit's and `given`."""
-        if commit and not given:
+    def first_tree(self, commit: str, given: Collection[str] = (), filled: Mapping[str, str] | None = None) -> str:
+        """Return the tree that a task begins with, written if need be: all of the folder, or a commit's and `given`.
+
+        In place of `filled` submodules, by path, the tree has their commits' files.
+        """
+        if commit and not given and not filled:
             return commit
         if commit:
             self._git("read-tree", commit)
+            for path, wanted in (filled or {}).items():
+                self._git("update-index", "--force-remove", "--", path)
+                self._git("read-tree", f"--prefix={path}/", wanted)
             self._add(os.fsencode(name) for name in given)
         elif os.listdir(self._root):
             self._add(self._found(""))  # there is no index yet
@@ -154,8 +161,8 @@ class Aside:
         """
         with suppress(FileNotFoundError):
             os.unlink(os.path.join(self._place, "index"))  # of what was there before
-        rows = _rows(b"" if base == _EMPTY_TREE else self._git("ls-tree", "-r", "-z", "--full-tree", base))
-        links = {path: what for path, what in rows.items() if what.startswith(_LINK_MODE)}
+        rows = rows_in(b"" if base == _EMPTY_TREE else self._git("ls-tree", "-r", "-z", "--full-tree", base))
+        links = {path: what for path, what in rows.items() if what.startswith(LINK_MODE)}
         found = set(self._found("", "--exclude-standard"))
         self._check_sizes(found - rows.keys())
         wanted = {*rows, *found} - links.keys()
@@ -241,7 +248,7 @@ class Aside:
                     break
 
 
-def _rows(listed: bytes) -> dict[bytes, str]:
+def rows_in(listed: bytes) -> dict[bytes, str]:
     """Read `git ls-tree -z`: by path the mode, the type and the object."""
     rows = (row.partition(b"\t") for row in listed.split(b"\0") if row)
     return {path: what.decode() for what, _, path in rows}
@@ -286,7 +293,8 @@ def _count(counts: str, what: str) -> int:
     return int(found[1]) if found else 0
 
 
-def _is_sha256(repository: str) -> bool:
+def is_sha256(repository: str) -> bool:
+    """Whether a repository names its objects by SHA-256."""
     try:
         with open(os.path.join(repository, "config"), "rb") as file:
             return re.search(rb"(?im)^\s*objectformat\s*=\s*sha256", file.read()) is not None

@@ -24,7 +24,7 @@ def stamp_of(task: Task, fleet: str) -> tuple[str, int]:
     "" for the place: nothing. Raises `WorldError` for a repository that can't be had.
     """
     if task.repo:
-        store = store_of(task.repo, task.ref, os.path.join(fleet, REPOS))
+        store = store_of(task, os.path.join(fleet, REPOS))
         fetched = os.path.join(store, "FETCH_HEAD")
         return store, os.stat(fetched).st_mtime_ns if os.path.exists(fetched) else 0
     return task.folder, 0

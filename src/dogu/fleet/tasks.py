@@ -35,7 +35,8 @@ class Bounds(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
 
 class Task(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One task. It works in a clone of `repo` at `ref`, else in a copy of `folder`, else of the folder that `image`
-    works in, else in an empty folder. With an image its commands run in containers of that.
+    works in, else in an empty folder. With an image its commands run in containers of that; with `submodules` those of
+    the repository are there, and theirs.
 
     `files` (path to text) are written into it before `setup`; `check_files` after the agent is done, before `check`,
     so that the agent neither sees nor changes them. `setup` and `check` are command lines; `check` decides by its exit
@@ -55,6 +56,7 @@ class Task(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     budget: Bounds = Bounds()
     group: str = ""
     image: str = ""
+    submodules: bool = False
 
 
 def read_tasks(path: str) -> Iterator[Task]:
@@ -96,6 +98,8 @@ def _problem(task: Task) -> str:
         return told("it names both a repo and a folder: give one")
     if task.ref and not task.repo:
         return told("it names a ref, but no repo")
+    if task.submodules and not task.repo:
+        return told("it wants submodules, but names no repo")
     if not _IMAGE.fullmatch(task.image):
         return told("{image} isn't the name of an image", image=task.image)
     return _problem_of_texts(task) or bounds_problem(task.budget)
@@ -199,7 +203,7 @@ def _of_row(row: dict[str, Any]) -> Task:
     for name in _FILE_MAPS:
         if name in values:
             values[name] = msgspec.json.decode(values[name])
-    return msgspec.convert(values, Task)
+    return msgspec.convert(values, Task, strict=False)  # a table says TRUE or 1
 
 
 def _from_folder(path: str) -> Iterator[Task]:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from dogu.fleet.aside import RAW, Aside, WorldError, run_git
+from dogu.fleet.aside import LINK_MODE, RAW, Aside, WorldError, is_sha256, rows_in, run_git
 from dogu.fleet.container import copy_out
 from dogu.fleet.rows import Patch
 from dogu.fleet.tasks import Task
@@ -151,18 +151,20 @@ def make_world(task: Task, place: str, fleet: str) -> World:
     """
     root = os.path.join(place, "work")
     borrowed = commit = alias = ""
+    filled: dict[str, str] = {}
     try:
         _remove(place)
         os.makedirs(os.path.join(place, "home"), mode=0o700)
         if task.repo:
-            borrowed = store_of(task.repo, task.ref, os.path.join(fleet, REPOS))
+            borrowed = store_of(task, os.path.join(fleet, REPOS))
             commit = _clone(borrowed, root, task.ref)
+            filled = _fill(borrowed, root, commit) if task.submodules else {}
         elif task.image and not task.folder:
             alias = copy_out(task.image, root)
         else:
             _copy(task.folder, root, fleet)
         write_files(root, task.files)
-        base = Aside.make(_aside(place), root, borrowed).first_tree(commit, task.files)
+        base = Aside.make(_aside(place), root, borrowed).first_tree(commit, task.files, filled)
         return World(place, base, borrowed, alias)
     except OSError as error:
         raise WorldError.of(error, root) from error
@@ -196,11 +198,12 @@ def write_files(root: str, files: Mapping[str, str]) -> None:
             close(place.parent)
 
 
-def store_of(repo: str, ref: str, stores: str) -> str:
-    """Clone a repository once a fleet, whoever needs it first, and return where; a ref that it hasn't is fetched.
+def store_of(task: Task, stores: str) -> str:
+    """Clone a task's repository once a fleet, whoever needs it first, and return where; a ref it hasn't is fetched.
 
-    Raises OSError, `WorldError`.
+    With submodules, their commits lie in it too. Raises OSError, `WorldError`.
     """
+    repo, ref = task.repo, task.ref
     name = hashlib.sha256(repo.encode(errors="surrogateescape")).hexdigest()[:16]
     store = os.path.join(stores, f"{name}.git")
     os.makedirs(stores, exist_ok=True)
@@ -217,7 +220,58 @@ def store_of(repo: str, ref: str, stores: str) -> str:
             run_git(words, stores, takes_s=_CLONE_TAKES_S, variables={})
             if not _commit_of(store, ref) and (fetched := _commit_of(store, "FETCH_HEAD")):
                 run_git([f"--git-dir={store}", "update-ref", f"refs/heads/{ref}", fetched], stores)
+        if task.submodules and (commit := _commit_of(store, ref or "HEAD")):
+            _fetch_submodules(store, repo, commit)
     return store
+
+
+def _fetch_submodules(store: str, repo: str, commit: str) -> None:
+    """Fetch the commits that a commit's submodules are at, and theirs. Raises `WorldError`."""
+    urls: dict[str, str] | None = None
+    for path, wanted in _submodules(store, commit).items():
+        urls = _addresses(store, commit) if urls is None else urls
+        if not urls.get(path):
+            raise WorldError(told("the submodule {path} can't be had: nothing says where it is", path=path))
+        url = _beside(repo, urls[path])
+        if not _commit_of(store, wanted):
+            words = [f"--git-dir={store}", "fetch", "--quiet", "--no-tags", "--", url, f"+{wanted}:refs/dogu/{wanted}"]
+            # The address is the repository's word, not the user's: git then takes none of this machine's folders.
+            variables = {"GIT_PROTOCOL_FROM_USER": "0"}
+            try:
+                run_git(words, store, takes_s=_CLONE_TAKES_S, variables=variables)
+            except WorldError as error:
+                message = told("the submodule {path} can't be had: {why}", path=path, why=str(error))
+                raise WorldError(message) from error
+        _fetch_submodules(store, url, wanted)
+
+
+def _submodules(store: str, commit: str) -> dict[str, str]:
+    """Return the commits of a commit's submodules, by path."""
+    listed = rows_in(run_git([f"--git-dir={store}", "ls-tree", "-r", "-z", "--full-tree", commit], store))
+    return {os.fsdecode(path): what.split()[2] for path, what in listed.items() if what.startswith(LINK_MODE)}
+
+
+def _addresses(store: str, commit: str) -> dict[str, str]:
+    """Return what a commit says of where its submodules come from, by path."""
+    words = ["config", "-z", f"--blob={commit}:.gitmodules", "--get-regexp", r"^submodule\..*\.(path|url)$"]
+    said = os.fsdecode(run_git([f"--git-dir={store}", *words], store, check=False)).split("\0")
+    named: dict[str, dict[str, str]] = {}
+    for key, _, value in (each.partition("\n") for each in said):
+        name, _, what = key.rpartition(".")
+        named.setdefault(name, {})[what] = value
+    return {each["path"].rstrip("/"): each.get("url", "") for each in named.values() if "path" in each}
+
+
+def _beside(repo: str, url: str) -> str:
+    """Return a submodule's address, which may be told from its repository's own. Source: git-submodule(1), `add`."""
+    if not url.startswith(("./", "../")):
+        return url
+    repo = repo.rstrip("/")
+    while url.startswith(("./", "../")):
+        dots, _, url = url.partition("/")
+        if dots == "..":
+            repo = repo[: max(repo.rfind("/"), repo.rfind(":") + 1)]
+    return f"{repo}{'' if repo.endswith(':') else '/'}{url}"
 
 
 def _commit_of(store: str, ref: str) -> str:
@@ -231,13 +285,32 @@ def _clone(store: str, root: str, ref: str) -> str:
     if not commit:
         raise WorldError(told("the repository has no {ref}", ref=ref) if ref else told("the repository is empty"))
     run_git(["clone", "--quiet", "--shared", "--no-checkout", "--template=", "--", store, root], store)
+    _check_out(root, commit)
+    run_git(["remote", "remove", "origin"], root)  # what is pushed has nowhere to go
+    return commit
+
+
+def _check_out(root: str, commit: str) -> None:
     info = os.path.join(root, ".git", "info")
     os.makedirs(info, exist_ok=True)
     with open(os.path.join(info, "attributes"), "w", encoding="utf-8") as file:
         file.write(RAW)
     run_git(["checkout", "--quiet", "-B", "task", commit, "--"], root)
-    run_git(["remote", "remove", "origin"], root)  # what is pushed has nowhere to go
-    return commit
+
+
+def _fill(store: str, root: str, commit: str) -> dict[str, str]:
+    """Make repositories of a commit's submodules, and of theirs; return their commits by path, outer ones first."""
+    filled: dict[str, str] = {}
+    for path, wanted in _submodules(store, commit).items():
+        place = os.path.join(root, path)
+        form = "sha256" if is_sha256(store) else "sha1"
+        run_git(["init", "--quiet", "--template=", f"--object-format={form}", "--", place], root)
+        with open(os.path.join(place, ".git", "objects", "info", "alternates"), "w", encoding="utf-8") as file:
+            file.write(f"{store}/objects\n")
+        _check_out(place, wanted)
+        filled[path] = wanted
+        filled |= {os.path.join(path, below): each for below, each in _fill(store, place, wanted).items()}
+    return filled
 
 
 def _copy(folder: str, root: str, fleet: str) -> None:
