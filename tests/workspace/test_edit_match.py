@@ -1526,3 +1526,40 @@ def test_quotes_around_a_docstring_are_of_no_style() -> None:
     old = text.replace("'", '"')
     new = old.replace("    pass", '    """Greet."""')
     assert refusal(text, old, new).why is Why.UNCLEAR
+
+
+def test_new_lines_may_be_indented_by_another_step_than_those_around() -> None:
+    text = "def f():\n    g(\n        a,\n        b,\n    )\n    return 1\n"
+    old, new = "  g(\n      a,\n      b,\n  )\n", "  g(a,\n    b)\n"
+    assert after(text, old, new) == "def f():\n    g(a,\n      b)\n    return 1\n"
+
+
+def test_a_block_that_moves_less_from_where_old_string_has_it_than_from_the_file_moves_so() -> None:
+    text = "it(x, () => {\n  get(1)\n  .expect(2)\n  .end(3)\n})\n"
+    old, new = "    .expect(2)\n    .end(3)\n", "      .expect(4)\n      .end(3)\n"
+    assert after(text, old, new) == text.replace("  .expect(2)\n  .end", "    .expect(4)\n    .end")
+    flat = "    .expect(2)\n    .end(3)\n"
+    assert refusal(f"{{\n{flat}}}\n", ".expect(2)\n.end(3)\n", "      .expect(4)\n      .end(3)\n").why is Why.UNCLEAR
+
+
+def test_a_line_moves_to_where_the_file_has_the_old_one_where_the_last_line_stays() -> None:
+    text = "Call it:\n\n    one(1);\n    two(2);\n\nThe rest of it.\n"
+    old = "\n        one(1);\n        two(2);\n\n    The rest of it.\n"
+    new = "\n    ```c\n    one(1);\n    two(2);\n    ```\n\n    The rest of it.\n"
+    wanted = "Call it:\n\n```c\none(1);\ntwo(2);\n```\n\nThe rest of it.\n"
+    found = match_edit(text, old, new, path="a.md")
+    assert isinstance(found, Edit), found
+    assert spliced(text, found.replacements) == wanted
+
+
+def test_a_fence_is_put_around_no_lines_that_stay_a_block_of_code() -> None:
+    text = "```sh\nmake\n```\n\nCall it:\n\n    one(1);\n    two(2);\n\nThe rest.\n"
+    new = "```c\none(1);\ntwo(2);\n```\n"
+    assert "block of code" in refusal(text, "one(1);\ntwo(2);\n", new, path="a.md").reason
+    assert refusal(text, "        one(1);\n        two(2);\n", indent(new, "    "), path="a.md").why is Why.UNCLEAR
+
+
+def test_a_line_goes_deeper_beneath_one_that_begins_a_block_now() -> None:
+    text = "def f():\n    # if ready:\n    go(there)\n"
+    wanted = "def f():\n    if ready:\n        go(there)\n"
+    assert after(text, "# if ready:\ngo(there)\n", "if ready:\n    go(there)\n") == wanted

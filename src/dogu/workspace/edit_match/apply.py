@@ -15,14 +15,13 @@ from itertools import pairwise
 
 from dogu.workspace.edit_match.alignment import Place, Unit, has_comment
 from dogu.workspace.edit_match.characters import CharacterMap
-from dogu.workspace.edit_match.indentation import indent_of, indentation_map
+from dogu.workspace.edit_match.indentation import OPENERS, indent_of, indentation_map
 from dogu.workspace.edit_match.result import Replacement, UncleanError
 from dogu.workspace.edit_match.rows import Row, Rows, opcodes, shared_lines, terms_of
 from dogu.workspace.edit_match.verify import verify
 from dogu.workspace.edit_match.views import fold
 
 _TOKEN = re.compile(r"[A-Za-z0-9_]+|\s+|.")
-OPENERS = (":", "{", "(", "[")
 GOES_ON = re.compile(r"\s*(?:[+*.&|?:=,)\]}%>]|-(?!-)|/(?![/*])|<(?![\w!/]))")
 _STYLES = str.maketrans('"`', "''")
 _MOST_TOKENS = 2000

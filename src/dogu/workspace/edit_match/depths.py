@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from dogu.workspace.edit_match.alignment import Place
-from dogu.workspace.edit_match.indentation import indent_unit
 from dogu.workspace.edit_match.result import UncleanError
 from dogu.workspace.edit_match.rows import shared_lines
 from dogu.workspace.edit_match.views import fold
@@ -17,9 +16,7 @@ _NO_SIGN = re.compile(r"\w+")
 _AROUND_CHARS = 5000
 _LONG_LINE_CHARS = 5000
 _INDENTED = re.compile(r"^([^\S\n]*(?:\t|[^\S\n]{2}))[^\S\n]*\S", re.MULTILINE)
-_BLANKS = re.compile(r"^( +)[^\s*]", re.MULTILINE)
 _FEWEST_INDENTED = 3
-_FEWEST_STEPS = 5
 _MOST = 2 / 3
 _CLOSERS = ("}", ")", "]")
 
@@ -37,7 +34,6 @@ def check_depths(place: Place, new: str, before: str, after: str) -> None:
     _check_closing(ours, theirs, odd)
     _check_base(ours, theirs, there, written)
     check_indents(place.text, (place.start, place.end), before, after)
-    _check_steps(place, before, after)
 
 
 def check_indents(text: str, span: tuple[int, int], before: str, after: str) -> None:
@@ -50,17 +46,6 @@ def check_indents(text: str, span: tuple[int, int], before: str, after: str) -> 
     is_mixed = any(" \t" in indent for indent in brought) and not any(" \t" in indent for indent in around)
     if len(around) >= _FEWEST_INDENTED and (is_mixed or not {*"".join(brought)} <= usual):
         raise UncleanError("new lines are indented by tabs where the file has blanks, or by blanks where it has tabs")
-
-
-def _check_steps(place: Place, before: str, after: str) -> None:
-    """Where all the file's lines around are indented by one step, so are new ones."""
-    around = place.text[max(0, place.start - _AROUND_CHARS) : place.end + _AROUND_CHARS]
-    unit, depths = indent_unit(around), [*map(len, _BLANKS.findall(around))]
-    if unit > 1 and len(depths) >= _FEWEST_STEPS and not any(depth % unit for depth in depths):
-        known = {line.strip() for line in before.split("\n")}
-        added = "\n".join(line for line in after.split("\n") if line.strip() not in known)
-        if any(len(indent) % unit for indent in _BLANKS.findall(added)):
-            raise UncleanError("new lines are indented by another step than those of the file")
 
 
 class Line(NamedTuple):
@@ -176,10 +161,23 @@ def _check_base(ours: list[Line], theirs: list[Line], there: list[Line], written
     _check_kinds([] if is_same else [(ours[i].indent, theirs[j].indent) for i, j in pairs], there)
     if is_same or any(shared) or theirs[0].indent == ours[0].indent:
         return
-    is_known = sent == meant and len(new) >= len(sent)
-    is_lost = new not in (sent, meant) and (bool(shared) or not (is_known or new in {line.indent for line in ours}))
-    if is_lost or (shared and new == meant != sent and base_of(written) != meant):
+    if new in (sent, meant):
+        is_lost = bool(shared) and new == meant != sent and base_of(written) != meant
+    else:
+        is_known = (sent == meant and len(new) >= len(sent)) or (not pairs and new in {line.indent for line in ours})
+        is_lost = not is_known and _moves_less(theirs, there, ours)
+    if is_lost:
         raise UncleanError("how deep the new lines are to stand can't be told from the lines that match")
+
+
+def _moves_less(theirs: list[Line], there: list[Line], ours: list[Line]) -> bool:
+    """Whether the lines of `new` are no farther from where the file has them than from where `old` does."""
+    moved: list[int] = []
+    for known in (there, ours):
+        pairs = shared_of(known, theirs)
+        depths = [abs(known[i].depth - theirs[j].depth) for i, j in pairs]
+        moved.append(sum(depths) if depths else abs(len(base_of(known)) - len(base_of(theirs))))
+    return moved[0] <= moved[1]
 
 
 def _check_kinds(shared: list[tuple[str, str]], there: list[Line]) -> None:

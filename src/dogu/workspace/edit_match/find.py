@@ -24,9 +24,9 @@ from dogu.workspace.edit_match.alignment import (
     word_chars,
     words_agree,
 )
-from dogu.workspace.edit_match.apply import GOES_ON, OPENERS, weave
+from dogu.workspace.edit_match.apply import GOES_ON, weave
 from dogu.workspace.edit_match.depths import check_indents
-from dogu.workspace.edit_match.indentation import indent_of
+from dogu.workspace.edit_match.indentation import OPENERS, indent_of
 from dogu.workspace.edit_match.lost_depth import block_indent, lost_indent
 from dogu.workspace.edit_match.neighbours import check_cut, check_neighbours, check_rest
 from dogu.workspace.edit_match.parses import still_parses

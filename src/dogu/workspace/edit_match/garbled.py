@@ -14,6 +14,7 @@ from pathlib import PurePath
 
 from dogu.workspace.edit_match.alignment import is_comment_mark, word_chars
 from dogu.workspace.edit_match.indentation import indent_of
+from dogu.workspace.edit_match.result import Replacement
 from dogu.workspace.edit_match.unescape import (
     brings_breaks,
     is_fenced,
@@ -132,8 +133,8 @@ def _is_fenced_alone(old: str, new: str, text: str, *, is_code: bool) -> bool:
     is_half = found % 2 == 1 and (_FENCE_LINE.match(lines[0]) or _FENCE_LINE.match(lines[-1])) is not None
     if not found or _FENCE_LINE.search(old) or not (is_half or is_fenced(new)):
         return False
-    deep = [len(indent_of(string.lstrip("\n")).expandtabs()) for string in (old, new)]
-    if not is_code and not is_half and deep[0] >= _CODE_INDENT > deep[1] == 0:
+    ours, theirs = (_depth(string.lstrip("\n")) for string in (old, new))
+    if not is_code and not is_half and ours - theirs >= _CODE_INDENT:
         return False  # a block of code gets a fence for its indentation
     return (is_code and not is_half) or not _FENCE_LINE.search(text)
 
@@ -305,6 +306,24 @@ def _has_escaped_quotes(text: str) -> bool:
     """Whether a line has quotes of one kind, all with a backslash before them."""
     lines = (_OTHER_QUOTED.sub("", line) for line in text.split("\n") if '\\"' in line) if '\\"' in text else ()
     return any(line.count('\\"') == line.count('"') > 1 and not {"'", "`"}.intersection(line) for line in lines)
+
+
+def fence_within(old: str, text: str, pieces: Iterable[Replacement], path: str) -> bool:
+    """Whether a Markdown fence that `old` has none of would be put around lines of `text` as deep as a block of code,
+    whose text it is then.
+    """
+    if PurePath(path).suffix.lower() not in _MARKDOWN or _FENCE_LINE.search(old):
+        return False
+    for start, end, body in pieces:
+        replaced = [_depth(line) for line in text[text.rfind("\n", 0, start) + 1 : end].split("\n") if line.strip()]
+        least = max(_CODE_INDENT, min(replaced, default=0) if start < end else 0)
+        if any(_depth(fence) >= least for fence in _FENCE_LINE.findall(body)):
+            return True
+    return False
+
+
+def _depth(line: str) -> int:
+    return len(indent_of(line).expandtabs())
 
 
 def garbled_copy(old: str, written: Iterable[str], text: str) -> str:

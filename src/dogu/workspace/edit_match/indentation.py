@@ -14,6 +14,7 @@ Texts = Callable[[], tuple[str, str]]  # the model's strings, and the file aroun
 
 
 _INDENT = re.compile(r"^([^\S\n]*)\S", re.MULTILINE)
+OPENERS = (":", "{", "(", "[")  # what deeper lines may follow
 _TAB_WIDTHS = (2, 3, 4, 8)
 _STEPS = (1, 2, 3, 4, 8)  # by how many characters people indent
 _SCALES = frozenset(Fraction(one, other) for one in _STEPS for other in _STEPS)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from dogu.workspace.edit_match.depths import Line, base_of, lines_of, shared_of
+from dogu.workspace.edit_match.indentation import OPENERS
 
 _NO_SIGN = re.compile(r"\w+")
 _BLANKS_AHEAD = re.compile(r"^[^\S\n]+\S", re.MULTILINE)
-_OPENERS = (":", "{", "(", "[")
 
 
 def restored_head(old: str, new: str) -> str:
@@ -53,7 +53,7 @@ def _loses_as_one(ours: list[Line], theirs: list[Line], pairs: list[tuple[int, i
     if any(j and ours[i].indent == indent + theirs[j].indent for i, j in pairs):
         return True
     below, now = (base_of(lines[1:]) for lines in (ours, theirs))
-    opens = theirs[0].text.endswith(_OPENERS) and len(theirs) > 1 and len(theirs[1].indent) <= len(indent)
+    opens = theirs[0].text.endswith(OPENERS) and len(theirs) > 1 and len(theirs[1].indent) <= len(indent)
     return not any(j for _, j in pairs) and (opens or (len(now) < len(below) and below == indent + now))
 
 

@@ -20,7 +20,7 @@ from dogu.language import sentence
 from dogu.workspace.edit_match.alignment import word_chars
 from dogu.workspace.edit_match.depths import check_shift
 from dogu.workspace.edit_match.find import find_elided, find_exact, find_folded, folded_places
-from dogu.workspace.edit_match.garbled import garbled_copy, is_garbled_alone
+from dogu.workspace.edit_match.garbled import fence_within, garbled_copy, is_garbled_alone
 from dogu.workspace.edit_match.lost_depth import restored_head
 from dogu.workspace.edit_match.nearest import LineIndex, nearest, places_shown
 from dogu.workspace.edit_match.neighbours import check_line_ends
@@ -206,7 +206,10 @@ class _Matcher:
         head, rest = head if head.strip() and old[:1] != "\n" else "", rest if "\n" not in (old[-1:], new[-1:]) else ""
         number = text.count("\n", 0, start) + 1
         reason = is_garbled_alone(head + old + rest, head + new + rest, text, number, self._path)
-        copied = not reason and garbled_copy(old, [piece.body for piece in found.replacements], self._text)
+        written = [piece.body for piece in found.replacements]
+        if not reason and found.forgiven and fence_within(old, self._text, found.replacements, self._path):
+            reason = "a fence of new_string would stand in a block of code: indent old_string as the file does"
+        copied = not reason and garbled_copy(old, written, self._text)
         if copied:
             reason = f"a line of new_string is garbled, which the file has so: {copied[:_LONGEST_SHOWN]}"
         if not reason and found.stage == "exact" and self._writes_breaks_out(wanted, found):

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from dogu.workspace.diff import changed_ranges
 from dogu.workspace.edit_match.alignment import Place, Unit, word_chars
-from dogu.workspace.edit_match.indentation import indent_of
+from dogu.workspace.edit_match.indentation import OPENERS, indent_of
 from dogu.workspace.edit_match.result import UncleanError
 from dogu.workspace.edit_match.views import fold, is_blank
 
@@ -247,13 +247,16 @@ def _indentation(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]],
     if not shifted or not written or is_ours or _moves_as_one(at, shifted, new):
         return False
     begins, base = {*_witnesses(shifted, new, [(at.head, written[0])])}, {*_base_witness(at, new, lost_head=lost_head)}
-    if ours and begins == base == {True} and _is_deeper(shifted[at.head]):
-        return True  # no text is replaced by one that begins deeper, and is nowhere as deep as it began
+    # No text is replaced by one that begins deeper, and is nowhere as deep as it began.
+    is_deeper = bool(ours) and begins == base == {True} and _is_deeper(shifted[at.head])
+    if is_deeper or _ends_as_sent(at, shifted, new, pairs):
+        return is_deeper
     # How deep it begins says more than how deep its shallowest line is.
     edges = begins if begins == {False} else begins | base
     lines = [*_witnesses(shifted, new, [(at.tail, written[-1]), *pairs] if pairs else [])]
     if edges == {False}:
-        if {*lines} == {True} and len(at.rows) == len(new):  # no line more, so nothing is put around others
+        # no line more, so nothing is put around others, unless the first line begins a block now
+        if {*lines} == {True} and len(at.rows) == len(new) and not new[written[0]].rstrip().endswith(OPENERS):
             raise UncleanError("new_string begins as old_string does, and goes on as deep as the file does")
         return False
     if True not in lines and any(i in shifted for i, _ in pairs):
@@ -265,6 +268,19 @@ def _indentation(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]],
         raise UncleanError("new_string indents some lines as old_string has them and others as the file does")
     # Several moves make `new` of what `old` has, and one of what the file has: that is simpler.
     return bool(edges or lines) and (not contradicted or (True in edges and is_simpler))
+
+
+def _ends_as_sent(
+    at: Rows, shifted: dict[int, tuple[str, str]], new: Sequence[str], pairs: Sequence[tuple[int, int]]
+) -> bool:
+    """Whether `new` ends with the line that `old` does, as deep as there, begins with another, and has one as deep as
+    the file: that one moves, for what an edit ends with is there to tell its place.
+    """
+    written = [j for j, line in enumerate(new) if line.strip()]
+    if not pairs or pairs[0] == (at.head, written[0]) or pairs[-1] != (at.tail, written[-1]):
+        return False
+    witnesses = [*_witnesses(shifted, new, pairs)]
+    return True in witnesses and [*_witnesses(shifted, new, pairs[-1:])] == [False]
 
 
 def _is_deeper(head: tuple[str, str]) -> bool:
