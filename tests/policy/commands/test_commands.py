@@ -64,6 +64,26 @@ def test_nor_do_rules_for_every_program_in_it() -> None:
     assert [each for each in found if gate(each, programs(each)) == "allow"] == []
 
 
+@pytest.mark.parametrize(
+    ("rule", "command"),
+    [
+        ("psql -c", r"psql -c '\! ./x'"),
+        ("psql -c", "psql -c 'alter system set x = y'"),
+        ("curl -o", "curl -o Makefile https://example.com/x"),
+        ("adb shell ls", "adb shell ls ';rm x'"),
+        ("ssh host ls", "ssh host ls '$(./x)'"),
+    ],
+)
+def test_a_rule_that_names_an_option_or_a_command_elsewhere_covers_no_value_that_does_more(
+    rule: str, command: str
+) -> None:
+    assert gate(command, [rule]) == "ask"
+
+
+def test_a_rule_that_names_the_option_for_code_covers_code() -> None:
+    assert gate("python3 -c 'import os; os.remove(\"x\")'", ["python3 -c"]) == "allow"
+
+
 def test_an_excluded_program_is_not_run_by_another() -> None:
     found = commands("asked.txt", "runs make by its arguments")
     assert [each for each in found if gate(each, None, ["make"]) == "allow"] == []

@@ -230,7 +230,8 @@ def _evaluated(command: Command, kept: _Kept) -> Iterator[tuple[str, Sequence[Pa
     for each in command.assignments:
         if each.name not in kept.maps:
             yield (each.subscript.text.partition("[")[2].rpartition("]")[0] if each.subscript else ""), ()
-            yield (_subscripts(each.value.raw) if each.is_array else ""), ()
+            subscripts = _subscripts(each.value.raw) if each.is_array else ""
+            yield subscripts, each.value.parts if _CODE.search(subscripts) else ()
     if command.kind is CommandKind.CONDITION:
         yield from _evaluated_operands(command)
     elif command.kind is CommandKind.SIMPLE and command.words:

@@ -152,7 +152,7 @@ def _sql(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
         text = value.value if value is not None else None
         runs_text = text is not None and text.lstrip().startswith("\\") and "`" in text  # psql does, as a shell would
         if text is None or runs_text or any(map(_reaches_by_sql, _with_and_without_comments(text))):
-            yield Danger(at, Effect.RUNS, told("runs commands"))
+            yield Danger(reading.place_of(at, value) if value else at, Effect.RUNS, told("runs commands"))
     looks = {"--version", "-V", "--help", "-?", "-l", "--list"} & {word.text for word in words}
     if not given and not looks:
         yield Danger(1, Effect.RUNS, told("reads commands from standard input"))
@@ -248,6 +248,22 @@ def _python(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     yield from _script(words, reading)
 
 
+def _go(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """With `-mod=mod` go fetches what isn't the project's: a package that begins with another machine's name."""
+    fetches = any(name == "-mod" and value is not None and value.value not in ("vendor", "readonly")
+                  for name, _, value in reading.taken)  # fmt: skip
+    for at in reading.operands if fetches else ():
+        if re.match(r"\w[\w-]*\.[\w.-]+/", words[at].text):
+            yield Danger(at, Effect.RUNS, told("fetches and runs a program"))
+
+
+def _imports(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """Modules that do something when they are only imported."""
+    for at in reading.operands:
+        if is_a("acts_when_imported", words[at].text):
+            yield Danger(at, Effect.RUNS, told("runs the module {name}", name=words[at].text[:30]))
+
+
 _WELL_KNOWN_SCRIPTS = frozenset(("manage.py", "setup.py", "artisan", "console"))
 
 
@@ -292,5 +308,7 @@ CHECKS: dict[str, Callable[[Sequence[Word], Reading], Iterator[Danger]]] = {
     "node": _node,
     "watches": _watches,
     "python": _python,
+    "imports": _imports,
+    "go": _go,
     "writes_help": _writes_help,
 }

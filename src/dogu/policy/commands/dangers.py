@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from dogu.language import told
 from dogu.policy.commands.checks import CHECKS
 from dogu.policy.commands.effects import Danger, Effect, Hints, Surroundings
-from dogu.policy.commands.places import written_from_here
+from dogu.policy.commands.patterns import is_a, pattern
+from dogu.policy.commands.places import writes_to, written_from_here
 from dogu.policy.commands.reading import Reading
-from dogu.policy.commands.table import Program, find_program
+from dogu.policy.commands.table import Program, find_program, plain_name
 from dogu.policy.commands.values import check_value
 from dogu.policy.commands.wrappers import inner_commands
 from dogu.workspace.shell_syntax import Redirect, Word
@@ -19,14 +20,11 @@ _SAFE_TARGETS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/zero
 _INSTALLED = re.compile(
     r"(?:.*/)?(?:vendor/bin|node_modules/\.bin|\.?venv/bin)/(?P<program>[\w.-]+)|(?:.*/)?(?P<archive>[\w-]+)\.phar"
 )
-_VERSIONED = re.compile(r"(python|pypy|pip|perl|ruby|lua|php|gcc|g\+\+|clang|clang\+\+|node|nodejs)-?[0-9.]+")
 
 
 def program_called(name: str) -> Program | None:
     """The program's block in the table, by a name that may carry a version (`python3.12`)."""
-    found = find_program(name)
-    versioned = _VERSIONED.fullmatch(name) if found is None else None
-    return find_program(versioned[1]) if versioned else found
+    return find_program(plain_name(name))
 
 
 def dangers_of(name: str, words: Sequence[Word], hints: Hints, covered: int = 1) -> Iterator[Danger]:
@@ -36,6 +34,7 @@ def dangers_of(name: str, words: Sequence[Word], hints: Hints, covered: int = 1)
     """
     program = program_called(name)
     if program is None:
+        yield from _of_unknown(words)
         return
     reading = Reading(program, words, hints)
     yield from reading.dangers()
@@ -47,6 +46,18 @@ def dangers_of(name: str, words: Sequence[Word], hints: Hints, covered: int = 1)
         yield from _of_module(words, reading.module_at, hints)
     elif program.grammar.operands[:1] == ["script"]:
         yield from _of_tool(words, reading.operands[:1], hints)
+
+
+def _of_unknown(words: Sequence[Word]) -> Iterator[Danger]:
+    """What a program of which nothing is known is given that is plainly code, a command, or where it isn't to write."""
+    for at, word in enumerate(words[1:], 1):
+        name, equals, attached = word.text.partition("=")
+        value = Word.literal(attached) if equals else words[at + 1] if at + 1 < len(words) else Word.literal("")
+        is_code = is_a("code_option", name) or (is_a("short_code_option", name) and "(" in value.text)
+        if is_code or pattern("calls_program").search(word.text):
+            yield Danger(at, Effect.RUNS, told("{option} isn't an option known here", option=name[:30]))
+        elif is_a("writing_option", name) and (writes_to(value) or is_a("run_by_name", value.value)):
+            yield Danger(at, Effect.WRITES, told("it writes to {target}", target=value.text[:40]))
 
 
 def _of_tool(words: Sequence[Word], script: Sequence[int], hints: Hints) -> Iterator[Danger]:

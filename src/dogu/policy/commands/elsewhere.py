@@ -66,7 +66,7 @@ _PODS = Place(
 PLACES: dict[str, Place] = {
     **dict.fromkeys(("ssh", "rsh", "slogin", "autossh"), Place((), _SSH, is_text=True)),
     "mosh": Place((), wrapper("--ssh --server --client --predict -p --port", skip=1)),
-    **dict.fromkeys(("docker", "podman", "nerdctl", "buildah"), _CONTAINERS),
+    **dict.fromkeys(("docker", "podman", "podman-remote", "nerdctl", "finch", "buildah"), _CONTAINERS),
     **dict.fromkeys(("docker-compose", "podman-compose"), Place(("run", "exec"), _RUN, entry="--entrypoint")),
     **dict.fromkeys(("kubectl", "oc", "microk8s.kubectl"), _PODS),
     **dict.fromkeys(("lxc", "incus"), Place(("exec",), wrapper("--cwd --env --group --user --mode --project", skip=1))),

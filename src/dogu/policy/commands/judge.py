@@ -26,6 +26,7 @@ from dogu.policy.commands.standard_input import (
     runs_own_script,
     text_on_standard_input,
 )
+from dogu.policy.commands.table import plain_name
 from dogu.policy.commands.text_checks import (
     adds_remote,
     danger_of_the_whole,
@@ -64,6 +65,7 @@ from dogu.workspace.shell_syntax.braces import expand_braces
 
 _OWN_TEXTS = frozenset(("eval", "trap", "mapfile", "readarray"))  # read by the shell that runs the command
 _EXPORT = frozenset(("export", "declare", "typeset", "local", "readonly"))
+_IS_ONE_WORD = re.compile(r"[\w@%+=:,./-]*")  # to any shell
 _DEEPEST_TEXT = 8
 _MOST_WRAPPERS = 20  # around one another: `env nice sudo ...`
 
@@ -274,7 +276,7 @@ class _Judge:
         verdict, reason, rule = self._lists.verdict_on(name, words)
         if verdict is Decision.DENY and rule is None and self._lists.needs_none(name, words):
             verdict, reason = Decision.ALLOW, told("it does nothing by itself")
-        name = name.rpartition("/")[2] or name
+        name = plain_name(name.rpartition("/")[2] or name)
         self._note_data(name, words, command)
         if verdict is Decision.ALLOW and self._lists.restrict:
             found = (each for each in self._dangers(name, words, rule) if self._lists.leave_open(each, rule))
@@ -317,7 +319,7 @@ class _Judge:
         # A file named like an option makes `rm` do no more than it says; a project's tool runs its code anyway.
         self._takes_any_name = name in ("rm", "unlink")
         block = program_called(name)
-        self._runs_the_project = block is not None and block.is_tool
+        self._runs_the_project = block is not None and (block.is_tool or block.has_tasks)
         covered = len(rule.words) if rule is not None and rule.words is not None else 1
         if self._around.has_moved or self._around.has_unpacked:
             yield from elsewhere_than_meant(name, words, covered, self._around, is_listed=self._lists.core is not None)
@@ -387,6 +389,10 @@ class _Judge:
         if self._lists.core is not None:
             if rule is not None and rule.words is not None and len(rule.words) == 1:
                 self._asked_elsewhere(inner, command, depth)
+            elif rule is not None and inner.is_text:
+                beyond = [word.text for word in inner.words if word.text not in (rule.words or ())]
+                if not all(map(_IS_ONE_WORD.fullmatch, beyond)):
+                    self.note(Decision.ASK, told("what it would run elsewhere can't be known"))
             return
         if not self._lists.exclude or not inner.words:
             return

@@ -166,6 +166,8 @@ class Reading:
 
     def _handed_on(self, at: int, word: Word) -> Iterator[Danger]:
         """What a project's task is given."""
+        if word.value is None and not self.hints.is_no_option(word):
+            yield Danger(at, self._unknown, self._may_be_option(word))
         found = handed_on(word, self._words[at - 1], self.hints.around)
         if found is not None:
             yield Danger(at, *found)
@@ -317,8 +319,13 @@ class Reading:
         if value.value is None and value.may_split and not self._splits_harmlessly(value):
             yield Danger(at, self._unknown, self._may_be_option(value))
         found = self._wrong_with(option.kind, value)
-        if found is not None:
-            yield Danger(at, found[0], told("{option} {reason}", option=f"{option.name}:", reason=found[1]))
+        if found is not None:  # a rule that names an option names code by it, but no other value
+            place = at if option.kind in _GIVE_CODE else self.place_of(at, value)
+            yield Danger(place, found[0], told("{option} {reason}", option=f"{option.name}:", reason=found[1]))
+
+    def place_of(self, at: int, value: Word) -> int:
+        """Where the value of the option at `at` stands: behind it, or in the same word."""
+        return at + 1 if at + 1 < len(self._words) and self._words[at + 1] is value else at
 
     def _goes_elsewhere(self, kind: str) -> None:
         """Take note of a value that is code, or a module whose arguments the words behind it are."""

@@ -217,6 +217,23 @@ def _parsed(text: str) -> Program:
     return Program(tomllib.loads(text)["program"][0])
 
 
+# What a name may bear beside the program's own: a target, GNU's or LLVM's letter, and a version or build behind it.
+_DRESSED = re.compile(
+    r"(?:(?:\w+-){1,3}(?:gnu|musl|eabi|elf|mingw32)\w*-|llvm-"
+    r"|g(?=(?:cat|chmod|chown|chroot|cp|csplit|cut|date|dd|echo|env|find|head|install|link|ln|ls|mkdir|mktemp|mv|nice|nohup|od"
+    r"|paste|patch|pr|printf|ptx|rm|rmdir|sed|shred|shuf|sort|split|stat|stdbuf|strip|tail|tee|timeout|touch|truncate|uniq|unlink|xargs)$))?"
+    r"(?P<bare>[A-Za-z](?:[\w+-]*?[A-Za-z+])??)(?:-?\d[\d.]*(?:[A-Za-z]|-[\w-]+)?|\.(?P<windows>exe|cmd)|\.(?:nox|gtk3|athena|gold|bfd|lld|io))?"
+)
+
+
+@cache
+def plain_name(name: str) -> str:
+    """The name that a program has in the table, of one that bears more: `gsort`, `python3.12`, `clang-tidy-15`."""
+    match = _DRESSED.fullmatch(name) if name not in _index() and len(name) < 80 else None
+    is_known = match is not None and (match["windows"] or match["bare"] in _index())
+    return match["bare"] if match is not None and is_known else name
+
+
 def find_program(name: str) -> Program | None:
     """Return the block of the program, which is called by its name alone; None when nothing is known of it."""
     text = _index().get(name)

@@ -85,10 +85,14 @@ def handed_on(word: Word, before: Word, around: Surroundings) -> Finding | None:
 
     It is nothing of elsewhere, and no option by which tools load code; what they may write to is what others may.
     """
+    if re.search(r"\$[({]|`", word.text):  # runners of old hand it on to a shell between double quotes
+        return Effect.RUNS, no_known_value(word)
     name, attached = before.text, word
     if word.prefix.startswith("-"):
         name, equals, text = word.text.partition("=")
         attached = Word.literal(text if equals else "")
+        short = re.fullmatch(r"(-[A-Za-z])(\w*[./].*)", name, re.DOTALL)
+        name, attached = (short[1], Word.literal(short[2])) if short is not None and not equals else (name, attached)
     if attached.text and not re.fullmatch(r"\d+", attached.text):
         if is_a("loading_option", name):
             return Effect.RUNS, told("{option} isn't an option known here", option=name[:30])
@@ -168,6 +172,11 @@ def _document(word: Word) -> Finding | None:
     return check_own(word) if is_named else (Effect.RUNS, no_known_value(word))
 
 
+def _awk_file(word: Word) -> Finding | None:
+    """A file of awk's, of which GNU's takes some for a connection."""
+    return (Effect.REACHES, no_known_value(word)) if word.prefix.startswith("/inet") else None
+
+
 def _ref(word: Word) -> Finding | None:
     """What git reads, by way of another program perhaps: no option of its."""
     return (Effect.RUNS, no_known_value(word)) if word.prefix.startswith("-") else None
@@ -215,6 +224,7 @@ _CHECKS: dict[str, Callable[[Word], Finding | None]] = {
     "own_job": _own_job,
     "document": _document,
     "ref": _ref,
+    "awk_file": _awk_file,
 }
 """Kinds that a pattern can't say: where a path leads, what a script holds."""
 

@@ -59,7 +59,7 @@ def inner_commands(name: str, words: Sequence[Word]) -> list[Inner]:
         return _run_by(name, *runner, words)
     found = WRAPPERS.get(name) or (_LOADER if _IS_LOADER.fullmatch(name) else None)
     if found is None:
-        return []
+        return _of_unknown(words) if find_program(name) is None else []
     return _both_ways(found, _options_with_values(name, ""), _with_data(words) if found.adds else words)
 
 
@@ -104,12 +104,15 @@ def _run_by(name: str, subcommands: str, how: Wrapper, words: Sequence[Word]) ->
     # An option's value may stand before the subcommand: it is looked for among the first few operands.
     start = next((at for at in operands[:3] if words[at].value in subcommands.split()), None)
     if start is None:
-        return _tool_itself(words, operands[:3])
+        return _of_unknown(words) if find_program(name) is None else _tool_itself(words, operands[:3])
     found = _both_ways(how, _options_with_values(name, words[start].text), words[start:])
     mark = next((at for at, word in enumerate(words) if at > start and word.text == "--"), len(words))
     behind = list(words[mark + 1 :])
     if behind and not any(isinstance(each, list) and _is_wrapper(each[0]) for each in found):
-        found.append(behind)  # what stands before `--` may be the runner's own
+        # What stands before `--` may be the runner's own, and is no program then that runs the rest.
+        end = -len(behind) - 1
+        found = [(each[:end] or each) if isinstance(each, list) and not _is_known(each[0]) else each for each in found]
+        found.append(behind)
     return [Tool(each) if isinstance(each, list) else each for each in found]
 
 
@@ -125,6 +128,25 @@ def _tool_itself(words: Sequence[Word], operands: Sequence[int]) -> list[Inner]:
         if runner is None or runner.subcommand(words[at].value or "") is not None:
             break
     return []
+
+
+def _of_unknown(words: Sequence[Word]) -> list[Inner]:
+    """What a program of which nothing is known may run: what stands behind `--`, or behind a word that says so."""
+    mark = next((at for at, word in enumerate(words) if word.text == "--"), len(words))
+    behind = words[mark + 1 :]
+    if not behind:
+        operands = [at for at, word in enumerate(words) if at and not (word.value or "").startswith("-")][:3]
+        says = next((at for at in operands if words[at].value in _RUNS_WHAT_FOLLOWS), len(words))
+        behind = words[says + 1 :]
+    is_command = bool(behind) and not (behind[0].value or "-").startswith("-")
+    return [Tool(list(behind))] if is_command or (behind and mark == len(words)) else []
+
+
+_RUNS_WHAT_FOLLOWS = frozenset(("exec", "ssh", "shell"))
+
+
+def _is_known(word: Word) -> bool:
+    return find_program((word.value or "").rpartition("/")[2]) is not None
 
 
 def _is_wrapper(word: Word) -> bool:
