@@ -1,5 +1,6 @@
 import os
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -173,6 +174,28 @@ async def test_a_job_kept_by_others_outlives_the_session(tmp_path: Path) -> None
         assert processes.settle()[0].is_kept
     assert pids_of("sleep 75", tmp_path)
     assert jobs.all()[0].stop()
+
+
+async def test_a_job_is_found_by_others_though_it_was_asked_after_while_it_moved(
+    stored: tuple[LocalProcesses, StoredJobs], tmp_path: Path
+) -> None:
+    processes, jobs = stored
+    started: list[Job] = []
+    over = threading.Event()
+
+    def ask() -> None:
+        while not over.is_set():
+            for job in processes.jobs:
+                job.refresh()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(to_thread.run_sync, ask)
+        try:
+            for _ in range(8):
+                started.append(await start(processes, tmp_path, "sleep 71 &"))
+        finally:
+            over.set()
+    assert {job.pgid for job in started} == {job.pgid for job in jobs.all()}
 
 
 async def test_another_process_with_the_number_of_a_job_is_never_taken_for_it(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dogu.workspace.staged import Written
 
 _ANSWER_TAKES_S = 1.0
-_MOVE_TAKES_S = 10.0  # on a machine that is very busy: what isn't moved by then can't outlive this program
+_MOVE_TAKES_S = 10.0  # on a machine that is very busy; what isn't moved by then is when it comes to it
 _STOP_TAKES_S = 12.0
 _LOOK_S = 0.1
 
@@ -84,6 +84,7 @@ class Job:
     ) -> None:
         self.command = command.text
         self.stored: StoredJob | None = None
+        self._moving: tuple[StoredJobs, str, str] | None = None
         self.is_contained = command.is_contained
         self.typed_line = ""
         self.ending = ""
@@ -112,6 +113,23 @@ class Job:
         """The processes that live now."""
         self.refresh()
         return self._pids
+
+    async def store(self, jobs: StoredJobs, directory: str) -> None:
+        """Have its supervisor go on in a folder in which other programs find it; where that can't be, nothing happens.
+
+        It is known to others already, who may ask after it meanwhile: whoever hears that it has moved, sees to it.
+        """
+        try:
+            folder = jobs.begin()
+            self._moving = jobs, folder, directory
+            self._line.hand_folder(folder)
+            with anyio.move_on_after(_MOVE_TAKES_S):
+                while self._moving and self.is_running:
+                    with anyio.move_on_after(_LOOK_S):
+                        await self._line.wait_for_word()
+                    self.hear()
+        except OSError:  # or it was closed meanwhile
+            self._moving = None
 
     def refresh(self) -> None:
         """Ask how things stand; answered within milliseconds."""
@@ -239,8 +257,24 @@ class Job:
             exit_code, signal = ending_of(facts["status"], self._started)
             known = f"exit code {exit_code}" if signal is None else f"signal {signal}"
             self.ending = known if facts["status"] is not None else ""
+        if event == "unmoved":
+            self._moving = None
+        if event == "moved":
+            self._moved(facts["supervisor"])
         if event == "ended":
             self._ended()
+
+    def _moved(self, supervisor: int) -> None:
+        """Read from the folder that its supervisor prints into now, and make it one in which others find it."""
+        if self._moving is None:
+            return
+        (jobs, folder, directory), self._moving = self._moving, None
+        record = JobRecord(self.pgid, self.command, directory, time.time(), supervisor, birth_of(supervisor))
+        try:
+            self._line.move_outputs(folder)
+            self.stored = jobs.finish(folder, record)
+        except OSError:
+            return
 
     def _ended(self) -> None:
         self.is_running = False
@@ -256,23 +290,3 @@ class Job:
                 first, left_out_bytes, last = whole[len(whole) - new_bytes :], 0, b""
         self._read_bytes[stream] = total_bytes
         return readable(first, left_out_bytes, last)
-
-
-async def stored_job(jobs: StoredJobs, line: SupervisorLine, command: str, directory: str) -> StoredJob | None:
-    """Have a job's supervisor go on in a folder in which other programs find it; None where that can't be."""
-    try:
-        folder = jobs.begin()
-        line.hand_folder(folder)
-        with anyio.fail_after(_MOVE_TAKES_S):
-            while True:
-                event, facts = await line.next_event()
-                if event == "unmoved":
-                    return None
-                if event == "moved":
-                    break
-        line.move_outputs(folder)
-        supervisor = facts["supervisor"]
-        record = JobRecord(line.pid, command, directory, time.time(), supervisor, birth_of(supervisor))
-        return jobs.finish(folder, record)
-    except (OSError, TimeoutError, SupervisorGoneError):
-        return None

@@ -20,7 +20,7 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
 from dogu.workspace.process.command import KEPT_BYTES, ProcessResult, Report, ShellCommand, Until
 from dogu.workspace.process.endings import ending_of, error_of, start_failure
-from dogu.workspace.process.jobs import Job, SettledJob, stored_job
+from dogu.workspace.process.jobs import Job, SettledJob
 from dogu.workspace.process.launched import ForkServer
 from dogu.workspace.process.order import check_command, order_of
 from dogu.workspace.process.output import LiveText, readable
@@ -157,12 +157,7 @@ class LocalProcesses:
         if self._stored is not None and not (command.confinement or {}).get("layers"):
             place = command.directory
             folder = place if isinstance(place, str) else path_of(place)
-            job.stored = await stored_job(
-                self._stored,
-                line,
-                command.text,
-                folder,
-            )
+            await job.store(self._stored, folder)
 
     def _check_room(self) -> None:
         """Raise `ToolError` when so many jobs run that one which is sure to become another would be too many."""
