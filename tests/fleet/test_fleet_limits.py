@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -12,8 +13,10 @@ import msgspec
 import pytest
 
 from dogu.app.model_choice import account_of, open_model
+from dogu.contract.declaration import FunctionDeclaration
 from dogu.fleet.limits import Bucket, LimitedModel, SharedLimits, Spent
-from dogu.models.events import TextDelta
+from dogu.models.contents import RawContent
+from dogu.models.events import ModelEvent, Retrying, TextDelta
 from dogu.settings import ModelSettings
 
 pytestmark = pytest.mark.anyio
@@ -93,6 +96,36 @@ async def test_what_an_answer_says_is_used_up_is_waited_for_by_that_account_alon
     clock.now = 6.5
     for _ in range(8):
         assert await _passes(limits.begin, "one")  # nothing was refused: as many at once as before
+
+
+class _Failing:
+    """A model whose request is sent again after half a minute."""
+
+    name = "failing"
+    takes_media_in_answers = False
+
+    def __init__(self, *, asks_to_wait: bool) -> None:
+        self._asks_to_wait = asks_to_wait
+
+    @asynccontextmanager
+    async def stream(
+        self, system: str, history: Sequence[RawContent], declarations: Sequence[FunctionDeclaration]
+    ) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
+        async def events() -> AsyncGenerator[ModelEvent]:
+            yield Retrying("It failed.", 30.0, 1, 0, self._asks_to_wait)
+
+        yield events()
+
+    async def aclose(self) -> None: ...
+
+
+@pytest.mark.parametrize("asks_to_wait", [True, False])
+async def test_one_tasks_failures_hold_up_no_other_unless_the_server_says_so(asks_to_wait: bool) -> None:
+    limits = SharedLimits(now=Clock())
+    model = LimitedModel(lambda _: _Failing(asks_to_wait=asks_to_wait), limits, "key", lambda _: 0.0)
+    async with model.stream("", [], ()) as events:
+        assert [event async for event in events] == [Retrying("It failed.", 30.0, 1, 0, asks_to_wait)]
+        assert await _passes(limits.begin) is not asks_to_wait
 
 
 class _LastOne(BaseHTTPRequestHandler):

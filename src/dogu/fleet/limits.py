@@ -232,7 +232,7 @@ class LimitedModel(WrappedModel):
             async with self._inner.stream(system, history, declarations) as events:
                 yield self._watched(events, told_of)
         except ModelError as error:
-            if error.kind in (ModelErrorKind.RATE_LIMIT, ModelErrorKind.OVERLOADED):
+            if error.asks_to_wait:
                 told_of.waits_s = error.retry_after_s or 1.0
             raise
         finally:
@@ -247,7 +247,7 @@ class LimitedModel(WrappedModel):
             match event:
                 case Usage():
                     seen.usage = event
-                case Retrying(delay_s=delay_s):
+                case Retrying(delay_s=delay_s, asks_to_wait=True):
                     await self._limits.end(Spent(self._account, waits_s=delay_s, is_over=False))
                 case _:
                     pass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 
 import anyio
 import msgspec
@@ -83,10 +84,11 @@ class _Worker:
         self._say(Done(work.task.id, await self._attempts.run(work)))
 
     def _say(self, message: FromWorker) -> None:
-        """Send a message; the driver always reads."""
+        """Send a message; the driver always reads, unless it is gone, and then this process ends too."""
         data = memoryview(line_of(message))
-        while data:
-            data = data[os.write(self._sent, data) :]
+        with suppress(BrokenPipeError):
+            while data:
+                data = data[os.write(self._sent, data) :]
 
 
 async def _work(received: int, sent: int) -> None:

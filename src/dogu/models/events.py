@@ -41,13 +41,14 @@ class Retrying(msgspec.Struct, frozen=True):
 
     `attempt` counts the tries made so far, `of` is how many there will be at most, 0 when only time bounds them;
     `reason` is for the user. With `attempt` 0 nothing is sent again: what came so far was no part of the answer, which
-    goes on.
+    goes on. `asks_to_wait` where the server takes nothing from anybody with this key until then.
     """
 
     reason: str
     delay_s: float
     attempt: int
     of: int
+    asks_to_wait: bool = False
 
     @property
     def note(self) -> str:
@@ -156,3 +157,8 @@ class ModelError(Exception):
     def is_retryable(self) -> bool:
         """Whether another try makes sense."""
         return self.most_tries > 1
+
+    @property
+    def asks_to_wait(self) -> bool:
+        """Whether the server takes nothing from anybody with this key for a while; else it is this request's matter."""
+        return self.kind is ModelErrorKind.RATE_LIMIT or self.retry_after_s is not None

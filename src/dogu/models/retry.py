@@ -71,7 +71,7 @@ async def with_retries(attempt: Attempt, policy: RetryPolicy) -> AsyncGenerator[
             failure = error
 
         hint = failure.hint
-        yield Retrying(failure.message, delay_s, number, most or 0)
+        yield Retrying(failure.message, delay_s, number, most or 0, failure.asks_to_wait)
         await anyio.sleep(delay_s)
 
 

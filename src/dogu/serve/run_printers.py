@@ -273,8 +273,13 @@ class _StreamPrinter:
                 self._line(MessageRow(timestamp=now, role="assistant", content=text, delta=True))
             case ThoughtDelta(text=text):
                 self._line(ThoughtRow(timestamp=now, content=text))
-            case Retrying() | Compacted() | Noted():
-                row = {Retrying: RetryRow, Compacted: CompactedRow, Noted: NotedRow}[type(event)]
+            case Retrying():
+                row = RetryRow(
+                    timestamp=now, reason=event.reason, delay_s=event.delay_s, attempt=event.attempt, of=event.of
+                )
+                self._line(row)
+            case Compacted() | Noted():
+                row = CompactedRow if isinstance(event, Compacted) else NotedRow
                 self._line(row(timestamp=now, **msgspec.structs.asdict(event)))
             case CallStarted() | CallFinished():
                 self._call(event)
