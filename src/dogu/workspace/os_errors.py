@@ -32,8 +32,8 @@ _LIMITS = {
     errno.EMFILE: sentence("Too many files are open: the limit is too low (ulimit -n; 256 are enough)."),
     errno.ENFILE: sentence("Too many files are open on this machine."),
     errno.EFBIG: sentence("A file would be larger than a limit allows (ulimit -f)."),
+    errno.EAGAIN: sentence("No more processes or threads may be started: the machine's limit, or yours (ulimit -u)."),
 }
-_NO_THREAD = sentence("No more processes or threads may be started: the machine's limit, or yours (ulimit -u).")
 _NO_FOLDER = sentence("No temporary folder can be written to: set TMPDIR to one.")
 _NOT_MAPPED = ("failed to map segment", "cannot allocate memory")
 
@@ -47,7 +47,7 @@ def limit_words(error: BaseException) -> str:
     if isinstance(error, ImportError) and any(words in str(error).lower() for words in _NOT_MAPPED):
         return _LIMITS[errno.ENOMEM]
     if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
-        return _NO_THREAD
+        return _LIMITS[errno.EAGAIN]
     if isinstance(error, OSError):
         if str(error.strerror).startswith("No usable temporary directory"):
             limit = errno.EFBIG if no_file_may_grow() else errno.EMFILE if few_files_may_be_open() else 0

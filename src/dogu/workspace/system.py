@@ -42,6 +42,7 @@ DEFAULT_SHELL = "cmd" if IS_WINDOWS else "bash"
 """What reads commands where no setting says otherwise."""
 _LEAST_FILE_BYTES = 4096
 _LEAST_OPEN_FILES = 64
+_LEAST_PROCESSES = 32
 _GET_PATH = 50  # fcntl(2) of macOS
 _LONGEST_PATH_BYTES = 1024
 
@@ -72,6 +73,13 @@ def few_files_may_be_open() -> bool:
     if sys.platform == "win32":
         return False
     return 0 <= resource.getrlimit(resource.RLIMIT_NOFILE)[0] < _LEAST_OPEN_FILES
+
+
+def few_processes_may_run() -> bool:
+    """Whether the limit of this person leaves too few processes for what it starts (`ulimit -u`)."""
+    if sys.platform == "win32":
+        return False
+    return 0 <= resource.getrlimit(resource.RLIMIT_NPROC)[0] < _LEAST_PROCESSES
 
 
 def window_size() -> tuple[int, int, int, int]:

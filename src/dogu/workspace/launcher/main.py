@@ -22,7 +22,7 @@ from dogu.workspace.launcher import tree, view
 from dogu.workspace.launcher.descriptors import DESCRIPTOR_NAMES, SOCKET_NUMBER, waking_pipe
 from dogu.workspace.launcher.family import Sweep, new_mark
 from dogu.workspace.launcher.libc import libc
-from dogu.workspace.launcher.packets import Packets, pair
+from dogu.workspace.launcher.packets import Packets, is_ready, pair
 from dogu.workspace.launcher.supervisor import Supervisor
 from dogu.workspace.system import IS_LINUX
 
@@ -230,15 +230,13 @@ class Launcher:
         for other in self._supervisors.values():
             other.line.close()
         _adopt_orphans(b"dogu-supervisor")
-        waiting = select.poll()
-        waiting.register(line.fileno(), select.POLLIN)
         is_free = True
         while descriptors and is_free:
             is_free = self._keep(dict(zip(DESCRIPTOR_NAMES, descriptors, strict=True)), mark) and IS_LINUX
             if is_free:
                 with suppress(OSError):  # nobody can order any more
                     line.send(b"free")
-                waiting.poll()
+                is_ready(line.socket, None)
                 _, descriptors = line.receive()
         os._exit(0)
 

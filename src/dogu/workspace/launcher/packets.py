@@ -27,13 +27,16 @@ def pair() -> tuple[socket.socket, socket.socket]:
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET if IS_LINUX else socket.SOCK_STREAM)
 
 
-def is_ready(end: socket.socket | int, timeout_s: float, *, to_write: bool = False) -> bool:
-    """Wait until there is something to read, or room to write; whether there is. Of any number, unlike `select`."""
+def is_ready(end: socket.socket | int, timeout_s: float | None, *, to_write: bool = False) -> bool:
+    """Wait until there is something to read, or room to write; whether there is. Of any number, unlike `select`.
+
+    `timeout_s` None: however long it takes.
+    """
     if sys.platform == "win32":  # which has sockets alone here, and counts them
         return any(map(bool, select.select(*([], [end]) if to_write else ([end], []), [], timeout_s)))
     waiting = select.poll()
     waiting.register(end, select.POLLOUT if to_write else select.POLLIN)
-    return bool(waiting.poll(timeout_s * 1000))
+    return bool(waiting.poll(None if timeout_s is None else timeout_s * 1000))
 
 
 class Packets:
@@ -82,11 +85,14 @@ class Packets:
         descriptors = array.array("i")
         room = socket.CMSG_LEN(_MOST_DESCRIPTORS * descriptors.itemsize)
         flags = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
-        data, ancillary, _flags, _address = self.socket.recvmsg(_READ_BYTES, room, flags)
+        size = _READ_BYTES
+        if not self._is_stream:  # how large the packet is: room for the largest costs more than to ask
+            size = self.socket.recv_into(bytearray(1), 1, socket.MSG_PEEK | socket.MSG_TRUNC) or 1
+        data, ancillary, _flags, _address = self.socket.recvmsg(size, room, flags)
         for level, kind, found in ancillary:
             if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
                 descriptors.frombytes(found[: len(found) - len(found) % descriptors.itemsize])
-        for descriptor in descriptors:
+        for descriptor in descriptors if not flags else ():
             os.set_inheritable(descriptor, False)
         return data, descriptors.tolist()
 

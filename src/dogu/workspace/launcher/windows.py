@@ -23,7 +23,7 @@ from typing import Any
 
 from dogu.workspace.launcher.descriptors import KEYS
 from dogu.workspace.launcher.job_folder import KEEP, SIZES, STOP, STREAMS, JobFolder
-from dogu.workspace.launcher.packets import Packets
+from dogu.workspace.launcher.packets import Packets, is_ready
 from dogu.workspace.launcher.ring import OutputRing
 
 assert sys.platform == "win32"
@@ -417,7 +417,7 @@ def main() -> None:
         return
     control = Packets(socket.fromshare(described))
     while True:
-        select.select([control.socket], [], [])
+        is_ready(control.socket, None)
         try:
             packed, _ = control.receive()
             break

@@ -26,7 +26,7 @@ from dogu.workspace.launcher.packets import Packets, is_ready
 from dogu.workspace.os_errors import explain, limit_words
 from dogu.workspace.process.launched import ForkServer, Launched, Spawned
 from dogu.workspace.staged import Written
-from dogu.workspace.system import IS_LINUX, IS_WINDOWS, few_files_may_be_open
+from dogu.workspace.system import IS_LINUX, IS_WINDOWS, few_files_may_be_open, few_processes_may_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
@@ -188,9 +188,8 @@ class SupervisorLine:
     def last_facts(self) -> dict[str, Any]:
         """Return what can be known of a command whose supervisor is gone. Raises `NeverStartedError`."""
         if not self.pid:
-            why = "Try again."
-            if few_files_may_be_open():
-                why = limit_words(OSError(errno.EMFILE, ""))
+            limit = errno.EMFILE if few_files_may_be_open() else errno.EAGAIN if few_processes_may_run() else 0
+            why = limit_words(OSError(limit, "")) or "Try again."
             raise NeverStartedError(ErrorKind.START_FAILED, f"The command could not start: its launcher ended. {why}")
         sizes = {stream: os.fstat(descriptor).st_size for stream, descriptor in self._outputs.items()}
         self._total_bytes = sizes
