@@ -350,6 +350,46 @@ async def test_what_a_shell_takes_from_its_history_is_always_asked(
     assert question.verdict.gate is Decision.ASK
 
 
+@pytest.mark.parametrize(
+    ("parts", "is_asked"),
+    [
+        (["r\\\n", "m x\n"], False),
+        (["echo \\\x03", "rm x\n"], True),
+        (["cd .git/hooks\n", "echo x > pre-commit\n"], True),
+        (["cd .git/hooks\n", "exit\n", "ls\n", "echo x > pre-commit\n"], True),
+    ],
+)
+async def test_what_stands_in_pieces_is_judged_as_a_whole(
+    tmp_path: Path, processes: LocalProcesses, parts: list[str], is_asked: bool
+) -> None:
+    rules = Rules.from_lists(None, ("run_shell_command(rm)",), ("run_shell_command(cd)", "run_shell_command(ls)"))
+    talk = Talk(tmp_path, processes, rules, mode="auto_edit")
+    pid, _ = await talk.start("bash --norc --noprofile -i", timeout_s=5)
+    talk.asked.clear()
+    errors = [(await talk.call("send_input", pid=pid, text=part, timeout_s=1)).error for part in parts]
+    assert errors[-1] is not None or is_asked
+    assert any((question.call.args or {}).get("text") == parts[-1] for question in talk.asked) == is_asked
+
+
+_READING = {"go.sh": "read -r line\neval $line", "Makefile": "all:\n\t@bash /dev/stdin\n", "long": "line\n" * 99}
+
+
+@pytest.mark.parametrize(("command", "text"), [("less long", "!rm x\n"), ("sh go.sh", "rm x\n"), ("make", "rm x\n")])
+async def test_a_rule_for_a_program_is_none_for_what_it_is_told(
+    tmp_path: Path, processes: LocalProcesses, command: str, text: str
+) -> None:
+    for name, content in _READING.items():
+        (tmp_path / name).write_text(content)
+    rules = Rules.from_lists(None, (), (f"run_shell_command({command})",))
+    talk = Talk(tmp_path, processes, rules, mode="default")
+    pid, _ = await talk.start(command, timeout_s=2)
+    assert talk.asked == []
+    await talk.type(pid, keys=["1"])
+    assert talk.asked == []
+    await talk.type(pid, text=text)
+    assert len(talk.asked) == 1
+
+
 async def test_nothing_is_typed_in_approval_mode_plan(talk: Talk) -> None:
     pid, _ = await talk.start("cat", wait_for="nothing", timeout_s=0.1)
     talk.policy.mode = ApprovalMode.PLAN

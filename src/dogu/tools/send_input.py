@@ -49,8 +49,16 @@ _NAMED = {
 _CONTROL = re.compile(r"(?:ctrl|control|c)[-+]([a-z\[\\\]^_])", re.IGNORECASE)
 _KNOWN_TO_SHELLS = frozenset("\r\x03\x04")  # what a shell makes of other keys (history, completion) can't be known
 _BROKEN_OFF = re.compile("[\x03\x04]")  # a shell drops the line, or reads it, and begins another
-_HISTORY = re.compile(r"![^\s=(]|^\s*\^", re.MULTILINE)
-"""What an interactive bash puts an earlier command in the place of, wherever it stands."""
+_QUOTES = re.compile(r"[\\'\"]")
+_MOST_WENT_CHARS = 10_000
+_REPLACED = re.compile(r"![^\s=(]|^\s*\^|(?:^|[\s;&|(])=\w", re.MULTILINE)
+"""What bash puts an earlier command in the place of, and zsh a program's path, wherever it stands."""
+_GOES_ON = re.compile(r"[^\n\x03\x04][\x03\x04]+[^\n\x03\x04]")
+"""A line behind one that was broken off, which it may yet belong to: a terminal's keys can be set otherwise."""
+_ANSWER = re.compile(r"(?:y|n|yes|no|q|\d{1,9})?[\n\x03\x04]*", re.IGNORECASE)
+"""What is no order, whoever reads it."""
+_GOES = re.compile(r"\b(?:cd|pushd|popd|exit|logout)\b")
+_UNKNOWN_ORDERS = "cmd & " if IS_WINDOWS else "sh\n"
 _NO_TEXT = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
@@ -76,9 +84,10 @@ class SendInputArgs(msgspec.Struct, kw_only=True):
 
 
 class Typed(msgspec.Struct, frozen=True):
-    """The tool's proposal: to type these characters."""
+    """The tool's proposal: to type these characters. `is_for_shell`: one may read them."""
 
     data: str
+    is_for_shell: bool = False
 
 
 class SendInput(Tool[SendInputArgs]):
@@ -100,7 +109,7 @@ class SendInput(Tool[SendInputArgs]):
         return told("type {shown} into {pid}", shown=" ".join(shown) or "-", pid=args.pid)
 
     async def should_confirm_execute(self, args: SendInputArgs) -> Confirmation | None:
-        """Show what is typed. What a shell reads is judged as its command, what a program reads as that program."""
+        """Show what is typed. What a shell reads is judged as its command, what a program reads as an order to it."""
         data = _data(args)
         if not data:
             raise ToolError(
@@ -109,22 +118,19 @@ class SendInput(Tool[SendInputArgs]):
         job = await to_thread.run_sync(self._job, args)
         pids = await to_thread.run_sync(lambda: job.pids)
         is_unknown = job.is_running and not pids
-        readers = ReadBy.SHELL if is_unknown else await to_thread.run_sync(read_by, pids)
+        is_shell = is_unknown or await to_thread.run_sync(read_by, pids) is ReadBy.SHELL
         typed = job.typed_line + data.replace("\r", "\n")
-        unknown = bool(set(_NO_TEXT.findall(data)) - _KNOWN_TO_SHELLS or _HISTORY.search(typed))
-        line = _BROKEN_OFF.sub("\n", typed)
-        is_command = readers is ReadBy.SHELL and bool(line.strip())  # Enter alone, and leaving, run nothing
-        # Which of Windows' shells reads it isn't known.
-        always_ask = readers is ReadBy.SHELL and (unknown or (is_command and IS_WINDOWS))
+        is_command = is_shell and bool(_BROKEN_OFF.sub("", typed).strip())  # Enter alone, and leaving, run nothing
+        always_ask = is_shell and (_is_unclear(data, typed, job.went) or (is_command and IS_WINDOWS))
         shown = _NO_TEXT.sub(lambda match: repr(match[0])[1:-1], data.replace("\r", "\n"))
         return Confirmation(
             told("Type this into {command}?", command=" ".join(job.command.split())[:100]),
             f"```\n{shown}\n```",
-            proposal=Typed(data),
+            proposal=Typed(data, is_shell),
             always_ask=always_ask,
             reasons=(told("what a shell makes of these keys can't be known"),) if always_ask else (),
             is_contained=job.is_contained,
-            command=_NO_TEXT.sub("", line) if is_command else job.command,
+            command=job.went + _lines(typed) if is_command else _orders(job.command, typed),
         )
 
     async def execute(self, args: SendInputArgs, context: CallContext) -> ToolResult:
@@ -132,7 +138,11 @@ class SendInput(Tool[SendInputArgs]):
         if not isinstance(context.approved, Typed):
             raise ToolError(ErrorKind.REFUSED, "Nothing may be typed in this approval mode. Nothing was sent.")
         data, job = context.approved.data, await to_thread.run_sync(self._job, args)
-        job.typed_line = (job.typed_line + data).replace("\r", "\n").rpartition("\n")[2]
+        typed = (job.typed_line + data).replace("\r", "\n")
+        job.typed_line = _unfinished(typed)
+        ended = _lines(typed.removesuffix(job.typed_line).replace("\x04", "\nexit\n"))
+        if context.approved.is_for_shell and _GOES.search(_QUOTES.sub("", ended)):
+            job.went += ended
         at_most_s = args.timeout_s or _AT_MOST_S
         quiet_s = None if args.wait_for else _QUIET_S
         over = await job.wait(Until(args.wait_for or "", quiet_s, at_most_s), typed=data)
@@ -150,6 +160,33 @@ class SendInput(Tool[SendInputArgs]):
                 f"Command {job.pgid} has no terminal to type into: stop it, and run it again with 'pty': true.",
             )
         return job
+
+
+def _is_unclear(data: str, typed: str, went: str) -> bool:
+    """Whether it can't be known what a shell makes of it: of keys, what it replaces, and where it is by now."""
+    keys = set(_NO_TEXT.findall(data)) - _KNOWN_TO_SHELLS
+    return bool(keys or _REPLACED.search(typed) or _GOES_ON.search(typed) or len(went) > _MOST_WENT_CHARS)
+
+
+def _lines(typed: str) -> str:
+    """Return the lines that a shell reads."""
+    return _NO_TEXT.sub("", _BROKEN_OFF.sub("\n", typed))
+
+
+def _unfinished(typed: str) -> str:
+    """Return what is typed of a line that hasn't ended: behind the last end that no backslash takes away."""
+    end = typed.rfind("\n")
+    while end > 0 and (end - len(typed[:end].rstrip("\\"))) % 2:
+        end = typed.rfind("\n", 0, end)
+    return typed[end + 1 :]
+
+
+def _orders(command: str, typed: str) -> str:
+    """Return what a program that is no shell is judged as: itself, and as one that does what it is told.
+
+    Pagers, editors, debuggers and remote shells run commands when they are told to, whatever started them.
+    """
+    return command if _ANSWER.fullmatch(typed) else _UNKNOWN_ORDERS + command
 
 
 def _state(job: Job, over: str, at_most_s: float) -> str:

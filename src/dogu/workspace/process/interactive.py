@@ -21,6 +21,7 @@ _SHELLS = frozenset(
     )
 )
 _SHELLS_OF_WINDOWS = frozenset(("cmd", "powershell", "pwsh"))
+_OF_THEIR_OWN = frozenset(("csh", "elvish", "fish", "nu", "tcsh", "xonsh"))  # shells whose lines aren't bash's
 _EDITORS = frozenset(
     (
         *("elvis", "helix", "hx", "jed", "jmacs", "joe", "kak", "mcedit", "mg", "micro", "nano", "ne", "nvi", "nvim"),
@@ -175,7 +176,7 @@ class ReadBy(Enum):
 
 
 def read_by(pids: Iterable[int]) -> ReadBy:
-    """Return SHELL when any of the processes is a shell that may read commands from a terminal, or can't be looked at.
+    """Return SHELL when any of the processes is a shell that reads a terminal as bash does, or can't be looked at.
 
     Any, because what one program leaves unread the next one reads: `exit()` and a line for the shell below it.
     """
@@ -198,7 +199,7 @@ def read_by(pids: Iterable[int]) -> ReadBy:
 
 def _may_read_commands(words: list[str], program: str) -> bool:
     names = {_called(words[0]).removeprefix("-"), _called(program)}
-    if names.isdisjoint(_SHELLS):
+    if names.isdisjoint(_SHELLS - _OF_THEIR_OWN):
         return False
     if not names.isdisjoint(_SHELLS_OF_WINDOWS):
         options = [word.lower() for word in words[1:]]

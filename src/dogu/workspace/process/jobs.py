@@ -72,7 +72,8 @@ class Job:
     """The processes one command left running, known by their process group's number `pgid`.
 
     `stored` is where other programs find it; without one it can't outlive this program. `typed_line` is what was typed
-    into its terminal since the last line's end, `ending` how the command itself ended, once it has.
+    into its terminal since the last line's end, `went` the lines that may have led a shell there into another folder,
+    `ending` how the command itself ended, once it has.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class Job:
         self.stored: StoredJob | None = None
         self._moving: tuple[StoredJobs, str, str] | None = None
         self.is_contained = command.is_contained
-        self.typed_line = ""
+        self.typed_line = self.went = ""
         self.ending = ""
         self._started = command
         self._screen = screen
