@@ -84,11 +84,12 @@ print(f"http://127.0.0.1:{server.server_port}", flush=True)
 server.serve_forever()
 """
 _NAMES = ("dogu", "gemini-cli", "codex")
-_READY = {"dogu": "›", "gemini-cli": "Type your message", "codex": "for shortcuts"}
+_READY = {"dogu": "›", "gemini-cli": "Type your message", "codex": "Tip: "}
 _KEY = re.compile(r"<([A-Za-z-]+)>|(.)", re.DOTALL)
 _LONGEST_S = 20.0
 _LONGEST_START_S = 90.0
-_BETWEEN_KEYS_S, _STILL_S, _LONGEST_SETTLING_S = 0.05, 0.1, 1.0
+_BETWEEN_KEYS_S, _STILL_S, _LONGEST_SETTLING_S = 0.1, 0.1, 1.0
+_AT_REST_S, _LONGEST_REST_S = 2.0, 20.0  # a program that draws itself several times as it starts loses keys until then
 
 
 class Way(msgspec.Struct, frozen=True):
@@ -265,16 +266,16 @@ class _Pane:
             self._tmux("send-keys", *([name] if name else ["-l", character]))
             if name:
                 time.sleep(waits_s)
-                self._settle()
+                self.settle()
             else:
                 time.sleep(_BETWEEN_KEYS_S)
 
-    def _settle(self) -> None:
+    def settle(self, still_s: float = _STILL_S, longest_s: float = _LONGEST_SETTLING_S) -> None:
         """Wait until the screen stands still: then one has seen what the key did."""
-        deadline = time.monotonic() + _LONGEST_SETTLING_S
+        deadline = time.monotonic() + longest_s
         before, now = "", "-"
         while before != now and time.monotonic() < deadline:
-            time.sleep(_STILL_S)
+            time.sleep(still_s)
             before, now = now, self._tmux("capture-pane", "-p")
 
     def until(self, pattern: str, longest_s: float = _LONGEST_S) -> bool:
@@ -324,7 +325,7 @@ def _seconds(name: str, way: Way, peers: str) -> float | None:
         if pane.until("Trust and continue", 0.5):
             pane.press("<Enter>")
         pane.until(_READY[name], _LONGEST_START_S)
-        time.sleep(1)
+        pane.settle(_AT_REST_S, _LONGEST_REST_S)
         pane.press(way.before, waits_s=1.0)
         if way.before and not pane.until(way.ready):
             return None

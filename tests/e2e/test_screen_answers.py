@@ -111,6 +111,7 @@ A paragraph with bold, code and a link
 ▌ quoted
 
 The end.
+
 ›
   gemini-2.5-pro · yolo
 """,
@@ -141,6 +142,7 @@ A paragraph with bold, code and a link (https://example.com/a/long/path). 日本
 ▌ quoted
 
 The end.
+
 ›
   gemini-2.5-pro · yolo
 """,
@@ -170,6 +172,7 @@ A paragraph with bold, code and a link (https://example.com/a/long/path). 日本
 ▌ quoted
 
 The end.
+
 ›
   gemini-2.5-pro · yolo
 """,
@@ -211,6 +214,7 @@ I look at it.
   Found 1 matching file(s)
 
 Over.
+
 ›
   gemini-2.5-pro · yolo
 """,
@@ -235,6 +239,7 @@ I look at it.
 ● FindFiles  '**/*.py' · Found 1 matching file(s)
 
 Over.
+
 ›
   gemini-2.5-pro · yolo
 """,
@@ -259,6 +264,7 @@ I look at it.
 ● FindFiles  '**/*.py' · Found 1 matching file(s)
 
 Over.
+
 ›
   gemini-2.5-pro · yolo
 """,
@@ -285,6 +291,7 @@ Over.
 ⠿ Shell  echo starte…ep 0.05; done
   started
 Running · Esc cancels
+
 ›
   gemini-2.5-pro · yolo
 """,
@@ -294,6 +301,7 @@ Running · Esc cancels
 ⠿ Shell  echo started; until [ -e go ]; do sleep 0.05; done
   started
 Running · Esc cancels
+
 ›
   gemini-2.5-pro · yolo
 """,
@@ -303,6 +311,7 @@ Running · Esc cancels
 ⠿ Shell  echo started; until [ -e go ]; do sleep 0.05; done
   started
 Running · Esc cancels
+
 ›
   gemini-2.5-pro · yolo
 """,

@@ -74,6 +74,7 @@ in /tmp/dogu-project
 数える
 No sandbox: it can change and reach
 whatever you can.
+
 ❯ 1. Yes (y)
   2. Always (a)
      `seq` with any arguments, `exit`
@@ -185,6 +186,7 @@ Approval mode: auto_edit
       started
   @path
       reads a file into your prompt
+
 ›
   gemini-2.5-pro · auto_edit
 """,
@@ -210,6 +212,7 @@ seq 30; exit 3
 数える
 サンドボックスなし: 変更も接続も、ユー
 ザーと同じ範囲で可能です。
+
 ❯ 1. はい (y)
   2. 常に許可 (a)
      引数を問わず `seq`、引数を問わず
@@ -320,6 +323,7 @@ Over.
       一覧
   @path
       ファイルをプロンプトに読み込む
+
 ›
   gemini-2.5-pro · auto_edit
 """,
@@ -345,6 +349,7 @@ seq 30; exit 3
 数える
 샌드박스 없음: 사용자가 할 수 있는 모든
 변경과 접근이 가능합니다.
+
 ❯ 1. 예 (y)
   2. 항상 (a)
      `seq`(인수는 무엇이든),
@@ -448,6 +453,7 @@ Over.
       모델이 시작한 하위 에이전트 보기
   @path
       파일을 프롬프트로 읽어 오기
+
 ›
   gemini-2.5-pro · auto_edit
 """,
@@ -471,6 +477,7 @@ seq 30; exit 3
 位于 /tmp/dogu-project
 数える
 无沙箱：凡是你能更改和访问的，它都能更改和访问。
+
 ❯ 1. 是 (y)
   2. 始终允许 (a)  `seq`（参数不限）、`exit`（参数不限），今后在此文件夹中
   3. 编辑后批准 (e)
@@ -529,6 +536,7 @@ Over.
   /copy                       将上一条回答复制到剪贴板
   /agents [NUMBER]            查看模型派出的子智能体
   @path                       把文件读入提示词
+
 ›
   gemini-2.5-pro · auto_edit
 """,
@@ -552,6 +560,7 @@ seq 30; exit 3
 位置：/tmp/dogu-project
 数える
 沒有沙箱：你能變更和連線的，它都可以。
+
 ❯ 1. 是 (y)
   2. 一律允許 (a)  `seq`（引數不限）、`exit`（引數不限），今後在這個資料夾中
   3. 編輯後核准 (e)
@@ -609,6 +618,7 @@ Over.
   /copy                       把最後的回答複製到剪貼簿
   /agents [NUMBER]            查看模型派出的子代理
   @path                       把檔案讀入提示詞
+
 ›
   gemini-2.5-pro · auto_edit
 """,

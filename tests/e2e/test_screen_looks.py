@@ -29,6 +29,7 @@ def test_connecting_a_model(short_program: Program, panes: Panes, columns: int) 
 No model is connected yet. Meanwhile an
 offline demo model answers: it can list,
 read, find, search, replace and run.
+
 ❯ 1. Gemini, with an API key
      free at
      aistudio.google.com/apikey; or
@@ -46,6 +47,7 @@ read, find, search, replace and run.
                     80: """\
 No model is connected yet. Meanwhile an offline demo model answers: it can list,
 read, find, search, replace and run.
+
 ❯ 1. Gemini, with an API key
      free at aistudio.google.com/apikey; or set GEMINI_API_KEY
   2. A model on this machine  Ollama or llama.cpp
@@ -57,6 +59,7 @@ read, find, search, replace and run.
 """,
                     200: """\
 No model is connected yet. Meanwhile an offline demo model answers: it can list, read, find, search, replace and run.
+
 ❯ 1. Gemini, with an API key  free at aistudio.google.com/apikey; or set GEMINI_API_KEY
   2. A model on this machine  Ollama or llama.cpp
   3. Stay offline  the demo model

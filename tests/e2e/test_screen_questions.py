@@ -71,6 +71,7 @@ I edit.
 1 +挨拶 = "さようなら世界"
 2  名前 = "世界の皆さん、おはようござい
  ↳ます。今日もよろしくお願いします。"
+
 ❯ 1. Yes (y)
   2. Always (a)
      replace, for this session
@@ -91,6 +92,7 @@ I edit.
 1 -挨拶 = "こんにちは世界"
 1 +挨拶 = "さようなら世界"
 2  名前 = "世界の皆さん、おはようございます。今日もよろしくお願いします。"
+
 ❯ 1. Yes (y)
   2. Always (a)  replace, for this session
   3. Edit first (e)
@@ -110,6 +112,7 @@ I edit.
 1 -挨拶 = "こんにちは世界"
 1 +挨拶 = "さようなら世界"
 2  名前 = "世界の皆さん、おはようございます。今日もよろしくお願いします。"
+
 ❯ 1. Yes (y)
   2. Always (a)  replace, for this session
   3. Edit first (e)
@@ -138,6 +141,7 @@ I edit.
   +1 -1
 
 Over.
+
 ›
   gemini-2.5-pro
 """,
@@ -148,6 +152,7 @@ Over.
   +1 -1
 
 Over.
+
 ›
   gemini-2.5-pro
 """,
@@ -157,6 +162,7 @@ Over.
   +1 -1
 
 Over.
+
 ›
   gemini-2.5-pro
 """,
@@ -184,6 +190,7 @@ in /tmp/dogu-project/src
 No sandbox: it can change and reach whatever you can.
 ! Deletes build
 ! Sends commits to origin main
+
   1. Yes (y)
   2. Always (a)  `rm -dv build` as it is, `git push --quiet origin main` as it is, in this folder from now on
   3. Edit first (e)
@@ -203,6 +210,7 @@ No sandbox: it can change and reach
 whatever you can.
 ! Deletes build
 ! Sends commits to origin main
+
   1. Yes (y)
   2. Always (a)
      `rm -dv build` as it is, `git
@@ -223,6 +231,7 @@ in /tmp/dogu-project/src
 No sandbox: it can change and reach whatever you can.
 ! Deletes build
 ! Sends commits to origin main
+
   1. Yes (y)
   2. Always (a)
      `rm -dv build` as it is, `git push --quiet origin main` as it is, in this
@@ -292,6 +301,7 @@ No sandbox: it can change and reach whatever you can.
   日本
 
 Over.
+
 ›
   gemini-2.5-pro
 """,
@@ -342,6 +352,7 @@ whatever you can.
   日本
 
 Over.
+
 ›
   gemini-2.5-pro
 """,
@@ -387,6 +398,7 @@ No sandbox: it can change and reach whatever you can.
   日本
 
 Over.
+
 ›
   gemini-2.5-pro
 """,

@@ -265,6 +265,7 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
       started
   @path
       reads a file into your prompt
+
 ›
   offline
 """,
@@ -316,6 +317,7 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
   /copy                       copy the last answer to the clipboard
   /agents [NUMBER]            show the helpers that the model started
   @path                       reads a file into your prompt
+
 ›
   offline
 """,
@@ -360,6 +362,7 @@ def test_help(short_program: Program, panes: Panes, columns: int) -> None:
   /copy                       copy the last answer to the clipboard
   /agents [NUMBER]            show the helpers that the model started
   @path                       reads a file into your prompt
+
 ›
   offline
 """,
@@ -427,6 +430,7 @@ ui.keys in ~/.dogu/settings.json changes
 them: showKeys, nextMode, editLast,
 background, showPlan, openLast,
 openEditor, pasteImage, newLine, suspend
+
 ›
   offline
 """,
@@ -455,6 +459,7 @@ openEditor, pasteImage, newLine, suspend
   !command                      run it yourself; with !! the model sees it, too
 ui.keys in ~/.dogu/settings.json changes them: showKeys, nextMode, editLast,
 background, showPlan, openLast, openEditor, pasteImage, newLine, suspend
+
 ›
   offline
 """,
@@ -480,6 +485,7 @@ background, showPlan, openLast, openEditor, pasteImage, newLine, suspend
   Ctrl-D                        leave
   !command                      run it yourself; with !! the model sees it, too
 ui.keys in ~/.dogu/settings.json changes them: showKeys, nextMode, editLast, background, showPlan, openLast, openEditor, pasteImage, newLine, suspend
+
 ›
   offline
 """,
@@ -515,6 +521,7 @@ def test_typing_ahead_and_ctrl_c(short_program: Program, panes: Panes, columns: 
 Running · Esc cancels
   ⏎ first
   ⏎ 次のメッセージはとても長いので四十…
+
 › third, changed
   gemini-2.5-pro · yolo
 """,
@@ -526,6 +533,7 @@ Running · Esc cancels
 Running · Esc cancels
   ⏎ first
   ⏎ 次のメッセージはとても長いので四十桁では折り返しが必要です
+
 › third, changed
   gemini-2.5-pro · yolo
 """,
@@ -537,6 +545,7 @@ Running · Esc cancels
 Running · Esc cancels
   ⏎ first
   ⏎ 次のメッセージはとても長いので四十桁では折り返しが必要です
+
 › third, changed
   gemini-2.5-pro · yolo
 """,
@@ -558,6 +567,7 @@ Running · Esc cancels
   started
 Cancelled. Changes already made are
 kept.
+
 › first
   次のメッセージはとても長いので四十桁で
   は折り返しが必要です
@@ -570,6 +580,7 @@ kept.
 ■ Shell  echo started; until [ -e go ]; do sleep 0.05; done · cancelled
   started
 Cancelled. Changes already made are kept.
+
 › first
   次のメッセージはとても長いので四十桁では折り返しが必要です
   third, changed
@@ -581,6 +592,7 @@ Cancelled. Changes already made are kept.
 ■ Shell  echo started; until [ -e go ]; do sleep 0.05; done · cancelled
   started
 Cancelled. Changes already made are kept.
+
 › first
   次のメッセージはとても長いので四十桁では折り返しが必要です
   third, changed

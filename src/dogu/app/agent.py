@@ -134,6 +134,7 @@ def _slash_commands(
         jobs_command(
             StoredJobs(jobs_folder(base.start.options)),
             lambda: runtime.commands.jobs.jobs if runtime.commands.jobs is not None else (),
+            runtime.roots[0],
         ),
         review_command(lambda: agent.model.name),
         *session_commands(agent, runtime, session, lambda: copy_session(session.path)),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dogu.contract import ErrorKind, ToolError
 from dogu.language import say, told
+from dogu.runtime.journal.words import path_within
 
 if TYPE_CHECKING:
     from dogu.workspace.process.jobs import Job, SettledJob
@@ -47,22 +48,22 @@ def _settled_line(job: SettledJob) -> str:
     return say("Ended with the session: {command} (--keep-jobs keeps it running)", command=command)
 
 
-def job_line(job: StoredJob) -> str:
-    """Say of one job how it stands."""
+def job_line(job: StoredJob, folder: str = "") -> str:
+    """Say of one job how it stands; and where it runs, unless that is `folder`."""
     record = job.record
     values = {
         "pid": job.pgid,
         "command": _short(record.command),
-        "folder": record.directory,
         "age": _age(time.time() - record.started_at),
     }
+    where = "" if record.directory == folder else f"  [{path_within(folder, record.directory)}]"
     if not job.is_running:
-        return say("{pid}  ended  {age}  {command}  [{folder}]", **values)
+        return say("{pid}  ended  {age}  {command}", **values) + where
     if job.is_elsewhere:
-        return say("{pid}  in another container  {age}  {command}  [{folder}]", **values)
+        return say("{pid}  in another container  {age}  {command}", **values) + where
     if job.is_kept:
-        return say("{pid}  running, kept  {age}  {command}  [{folder}]", **values)
-    return say("{pid}  running, ends with its session  {age}  {command}  [{folder}]", **values)
+        return say("{pid}  running, kept  {age}  {command}", **values) + where
+    return say("{pid}  running, ends with its session  {age}  {command}", **values) + where
 
 
 def own_job_line(job: Job) -> str:

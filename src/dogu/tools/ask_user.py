@@ -104,7 +104,10 @@ class AskUser(Tool[AskUserArgs]):
         async with self._asking:
             answers = await self._ask(questions)
         lines = [f"{asked.text}\n{_said(answer)}" for asked, answer in zip(questions, answers, strict=True)]
-        return ToolResult("The user answered:\n\n" + "\n\n".join(lines), "\n\n".join(lines))
+        shown = (
+            "\n\n".join(lines) if len(lines) > 1 else _said(answers[0])
+        )  # the call's own line says what one is about
+        return ToolResult("The user answered:\n\n" + "\n\n".join(lines), shown)
 
 
 def nobody_answers() -> ToolError:

@@ -192,9 +192,12 @@ _ACTIONS: Mapping[str, Callable[[StoredJob], str]] = {
 _MOST_CHARS = 8_000
 
 
-def jobs_command(jobs: StoredJobs, own: Callable[[], Sequence[Job]] = tuple) -> SlashCommand:
-    """Make it over the folder of jobs; `own` are the session's, of which those that end with it are in no folder."""
-    words, found = say("show background jobs"), _Jobs(jobs, own)
+def jobs_command(jobs: StoredJobs, own: Callable[[], Sequence[Job]] = tuple, folder: str = "") -> SlashCommand:
+    """Make it over the folder of jobs; `own` are the session's, of which those that end with it are in no folder.
+
+    Where a job runs is told from `folder` on.
+    """
+    words, found = say("show background jobs"), _Jobs(jobs, own, folder)
     return SlashCommand("jobs", words, found.run, "[output PID | stop PID | keep PID]", offers=found.offers)
 
 
@@ -209,9 +212,10 @@ def _job_offer(pid: int, line: str, actions: Sequence[str]) -> Offer:
 
 
 class _Jobs:
-    def __init__(self, stored: StoredJobs, own: Callable[[], Sequence[Job]]) -> None:
+    def __init__(self, stored: StoredJobs, own: Callable[[], Sequence[Job]], folder: str) -> None:
         self._stored = stored
         self._own = own
+        self._folder = folder
 
     async def run(self, rest: str) -> Said:
         match rest.split():
@@ -237,7 +241,7 @@ class _Jobs:
     def _all(self) -> list[tuple[int, str, list[str]]]:
         """Return each job's number, its line, and what can be done with it."""
         stored = [
-            (job.pgid, job_line(job), ["output", *(["stop", "keep"] if job.is_running else [])])
+            (job.pgid, job_line(job, self._folder), ["output", *(["stop", "keep"] if job.is_running else [])])
             for job in self._stored.all()
         ]
         return stored + [(job.pgid, own_job_line(job), ["output", "stop"]) for job in self._bound()]

@@ -215,7 +215,7 @@ class _ContextCommands:
         used, window = compaction.fill.tokens, compaction.limits.window_tokens
         if window is None:
             return say(
-                "Context: about {used} tokens. The model's limit isn't known; set model.contextWindow.",
+                "Context: about {used} tokens. The model's limit isn't known; /settings model.contextWindow sets it.",
                 used=f"{used:,}",
             )
         return say(

@@ -211,7 +211,10 @@ class RewindCommand:
     def _listed(self, turns: Sequence[TurnSummary]) -> str:
         lines: list[str] = []
         for turn in turns:
-            what = say("calls: {calls}, files changed: {files}", calls=turn.calls, files=self._changed_in(turn.turn))
+            files = self._changed_in(turn.turn)
+            what = say("calls: {calls}", calls=turn.calls)
+            if files:
+                what = say("calls: {calls}, files changed: {files}", calls=turn.calls, files=files)
             lines.append(f"{turn.turn:>4}  {_time_of(turn)}  {turn.prompt[:80]}  ({what})")
         return "\n".join([*lines, say("/rewind TURN goes back to before it.")])
 
@@ -219,8 +222,10 @@ class RewindCommand:
         offers: list[Offer] = []
         changed = 0  # by that turn and those after it: they go, too
         for turn in reversed(turns):
-            changed += self._changed_in(turn.turn)
-            detail = say("{time}, files changed: {files}", time=_time_of(turn), files=self._changed_in(turn.turn))
+            files, detail = self._changed_in(turn.turn), _time_of(turn)
+            changed += files
+            if files:
+                detail = say("{time}, files changed: {files}", time=detail, files=files)
             both = Offer(f"{turn.turn}", say("Go back, and undo the file changes since"))
             then = (both, Offer(f"{turn.turn} --keep-files", say("Go back, and keep the files as they are")))
             offers.append(Offer(f"{turn.turn}", turn.prompt, detail, then=then if changed else ()))

@@ -19,7 +19,7 @@ _MOST_NAMED = 5
 
 def undo_lines(report: UndoReport, folder: str = "") -> list[str]:
     """Say what was brought back and what wasn't, a line each; never empty. Paths are told from `folder` on."""
-    restored = [(_within(folder, path), what) for path, what in report.restored]
+    restored = [(path_within(folder, path), what) for path, what in report.restored]
     lines = _bounded([say("{what}: {path}", what=say(what), path=path) for path, what in restored])
     if report.refused:
         lines.append(say("Left as they are:") if report.restored else say("Nothing was undone:"))
@@ -35,7 +35,10 @@ def plan_lines(plan: UndoPlan, folder: str = "") -> list[str]:
         f"{entry.number:>4}  {_when(entry)}  {visible_line(said(entry.title) or entry.call_id)}" for entry in plan.calls
     ]
     lines += _bounded(
-        [f"  {_intention(step.now.state.kind, step.target.kind)} {_within(folder, step.path)}" for step in plan.steps]
+        [
+            f"  {_intention(step.now.state.kind, step.target.kind)} {path_within(folder, step.path)}"
+            for step in plan.steps
+        ]
     )
     if plan.refused:
         lines.append(say("It would leave as they are:"))
@@ -55,7 +58,7 @@ def entry_lines(entry: Entry, folder: str = "") -> list[str]:
     lines = [f"{entry.number:>4}  {_when(entry)}  {visible_line(said(entry.title) or entry.call_id)}{state}"]
     for change in entry.changes:
         unsure = f"  {say('(by it or by somebody else)')}" if change.is_unsure else ""
-        lines.append(f"        {say(change.what)} {_within(folder, change.path)}{unsure}")
+        lines.append(f"        {say(change.what)} {path_within(folder, change.path)}{unsure}")
     return lines + [f"        {say(note)}" for note in entry.notes]
 
 
@@ -74,13 +77,14 @@ def writable(text: str) -> str:
     return text if written == text else written
 
 
-def _within(folder: str, path: str) -> str:
+def path_within(folder: str, path: str) -> str:
+    """Return a path as it is told: from `folder` on where it is in it."""
     inside = path.startswith(os.path.join(folder, "")) and folder
     return visible_line(os.path.relpath(path, folder) if inside else path)
 
 
 def _refused_lines(refused: Iterable[UndoRefusal], folder: str) -> list[str]:
-    return _bounded([f"  {_within(folder, each.path)}: {say(each.reason)}" for each in refused])
+    return _bounded([f"  {path_within(folder, each.path)}: {say(each.reason)}" for each in refused])
 
 
 def _advice(refused: Sequence[UndoRefusal]) -> list[str]:

@@ -188,7 +188,7 @@ class Calls:
             self._emit(self._head(running, "■", "yellow", self._style.paint(took, "dim") + self._more(number)))
             before = [self._above(count - len(lines))] if count > len(lines) else []
             if lines:
-                self._emit(_indented([*before, *lines]))
+                self._emit(_indented([*before, *self._rows(lines)]))
         self._running.clear()
 
     def forget_running(self) -> None:
@@ -226,14 +226,16 @@ class Calls:
             return
         seconds = time.monotonic() - running.started
         took = style.paint(" · " + elapsed_words(seconds), "dim") if seconds >= _SHORT_S else ""
-        lines, number = self._result(title, result.return_display, was_shown)
-        head = f"{style.paint('●', 'green')} {title}{took}"
+        shown = result.return_display
+        lines, number = self._result(title, shown, was_shown)
+        color = "yellow" if isinstance(shown, TerminalOutput) and shown.exit_code else "green"
+        head = f"{style.paint('●', color)} {title}{took}"
         blobs = [part for part in parts_of(result.llm_content) if isinstance(part, Blob)]
         seen = [blob for blob in blobs if blob.media_type.startswith("image/")]
         if len(lines) == 1 and not number and width_of(head) + width_of(lines[0]) + 3 < self._columns():
             self._emit(f"{head} {style.paint('·', 'dim')} {lines[0]}")
         else:
-            self._emit(self._head(running, "●", "green", took + self._more(number)))
+            self._emit(self._head(running, "●", color, took + self._more(number)))
             if lines:
                 self._emit(_indented(lines))
         for blob in seen:
@@ -281,16 +283,18 @@ class Calls:
                 notes = draw(replace(display, output=""), style, self._columns() - 2)
                 number = self.results.keep(title, display) if is_cut or count > len(lines) else 0
                 before = [self._above(count - len(lines))] if count > len(lines) else []
-                return [*before, *lines, *([*notes.split("\n")] if notes else [])], number
+                return [*before, *self._rows(lines), *([*notes.split("\n")] if notes else [])], number
             case str():
                 count, lines, is_cut = _first_lines(said(display))
                 number = self.results.keep(title, display) if is_cut or count > len(lines) else 0
                 more = say("… {count} more lines", count=count - len(lines)) if count > len(lines) else ""
-                rows = [row for line in lines for row in wrapped(line, self._columns() - 2).split("\n")]
-                return [*rows, *([style.paint(more, "dim")] if more else [])], number
+                return [*self._rows(lines), *([style.paint(more, "dim")] if more else [])], number
             case _:
                 text = draw(display, style, self._columns() - 2, whole=True)
                 return folded(text.split("\n") if text else [], style), 0
+
+    def _rows(self, lines: list[str]) -> list[str]:
+        return [row for line in lines for row in wrapped(line, self._columns() - 2).split("\n")]
 
     def _above(self, count: int) -> str:
         return self._style.paint(say("… {count} lines above", count=count), "dim")

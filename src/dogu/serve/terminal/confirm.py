@@ -60,12 +60,13 @@ async def answer_elicitation(screen: Screen, elicitation: Elicitation) -> Given 
 async def _ask(screen: Screen, name: str, schema: Mapping[str, Any], *, is_required: bool) -> Any:
     """Ask until the answer is one that the field takes; '' leaves it out, None cancels."""
     title = visible_line(str(schema.get("title") or name))
-    if schema.get("description"):
-        screen.print(hanging(f"  {make_visible(str(schema['description']), keep='')}", screen.columns))
     options = _options(schema)
     default = schema.get("default", "")
+    about = make_visible(str(schema.get("description") or ""), keep="")
+    heading = [screen.style.paint(f"  {title}", "bold")] * bool(options)
+    for line in [*heading, *([hanging(f"  {about}", screen.columns)] * bool(about))]:
+        screen.print(line)
     if options:
-        screen.print(screen.style.paint(f"  {title}", "bold"))
         return await _pick(screen, options, default, is_list=schema.get("type") == "array", is_required=is_required)
     label = f"{title} [{make_visible(str(default), keep='')}]:" if default != "" else f"{title}:"
     while True:
@@ -163,7 +164,7 @@ class TerminalConfirm:
         await self.settled()
         risks = _risks(question)
         choices = self._choices(question)
-        rows, _ = OpenMenu(Menu(choices)).lines(self._screen.style, self._screen.columns or 80, self._screen.rows)
+        rows = OpenMenu(Menu(choices)).lines(self._screen.style, self._screen.columns or 80, self._screen.rows)
         room = self._draw(question, risks, len(rows) - 1)  # what keys do is counted below
         if _is_folded(question.confirmation.display, self._screen, room):
             choices.insert(len(choices) - 3, Choice("o", say("Show all of it")))

@@ -28,7 +28,7 @@ from dogu.serve.terminal.cells import hanging, wrapped
 from dogu.serve.terminal.choices import Choice, Menu
 from dogu.serve.terminal.confirm import TerminalConfirm
 from dogu.serve.terminal.connect import ConnectMenu
-from dogu.serve.terminal.draw import draw
+from dogu.serve.terminal.draw import advice_here, draw
 from dogu.serve.terminal.feed import Feed, Inbox
 from dogu.serve.terminal.message import copy_answer
 from dogu.serve.terminal.own_commands import (
@@ -36,7 +36,6 @@ from dogu.serve.terminal.own_commands import (
     Helpers,
     ShellLines,
     Trust,
-    advice_here,
     own_commands,
     trust_choices,
 )
@@ -440,7 +439,8 @@ class Conversation:
     def _live(self, columns: int, rows: int) -> list[str]:
         plan = self.show.plan_lines(columns)[:rows]
         is_running = self._scope is not None and not self._scope.cancel_called
-        return [*plan, *(self.show.live_lines(columns, rows - len(plan)) if is_running else [])]
+        gap = [""] if plan and not is_running else []  # behind what was said last
+        return [*gap, *plan, *(self.show.live_lines(columns, rows - len(plan)) if is_running else [])]
 
     def _open(self, number: int) -> None:
         results = self.show.calls.results

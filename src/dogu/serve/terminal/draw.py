@@ -309,8 +309,24 @@ def _diff(diff: FileDiff, style: Style, columns: int, most: int) -> list[str]:
 
 
 def _notes(notes: tuple[str, ...], style: Style, columns: int) -> list[str]:
-    said = [make_visible(say(note)) for note in notes]
+    said = [make_visible(advice_here(say(note))) for note in notes]
     return [style.paint(line, "yellow") for note in said for line in _broken(note, columns)]
+
+
+_HERE = {
+    "dogu config trust": "/trust",
+    "dogu undo": "/undo",
+    "dogu sessions list --all": "/resume",
+    "--max-turns": "/settings model.maxSessionTurns",
+    "--effort": "/settings model.effort",
+}
+
+
+def advice_here(text: str) -> str:
+    """Return what is told at every door with the commands that there are at this one."""
+    for elsewhere, here in _HERE.items():
+        text = text.replace(elsewhere, here)
+    return text
 
 
 def _broken(text: str, columns: int) -> list[str]:

@@ -36,7 +36,6 @@ from dogu.serve.terminal.key_names import KEY_ACTIONS, key_sequence, keys_of
 from dogu.serve.terminal.message import Draft, clipboard_image
 from dogu.serve.terminal.screen import Doings
 
-_TWICE_WITHIN_S = 2.0
 _ESC_TWICE_WITHIN_S = 1.0
 _WORD_KEYS = frozenset("bfdulcy.<>")  # Alt and these do what they do in a shell, where there is a draft
 
@@ -46,6 +45,7 @@ class InputBox(Protocol):
 
     buffer: Buffer
     draft: Draft
+    hint_before: str
 
     @property
     def doings(self) -> Doings:
@@ -242,22 +242,19 @@ class InputKeys:
         return bool(following[0].data) and key not in self._with_alt and not is_word_key
 
     def _bind_leaving(self) -> None:
-        pressed_at = [0.0]
-
         @self._keys.add("c-c", filter=self._at_input)
         @self._keys.add("<sigint>", filter=self._at_input)
         def _(_event: KeyPressEvent) -> None:
-            """Cancel one thing: what runs, else what was typed; at an empty prompt, twice leaves."""
-            now = time.monotonic()
+            """Cancel one thing: what runs, else what was typed; at an empty prompt, twice in a row leaves."""
+            again = say("Ctrl-C again leaves, and so does Ctrl-D.")
             if self._screen.doings.cancel():
                 return
             if self._buffer.text:
                 self._clear()
-            elif now - pressed_at[0] < _TWICE_WITHIN_S:
+            elif self._screen.hint_before == again:
                 self._screen.doings.leave()
             else:
-                pressed_at[0] = now
-                self._screen.say_below(say("Ctrl-C again leaves, and so does Ctrl-D."))
+                self._screen.say_below(again)
 
         @self._keys.add("c-d", filter=self._at_input & Condition(lambda: not self._buffer.text))
         def _(_event: KeyPressEvent) -> None:

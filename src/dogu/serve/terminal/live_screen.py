@@ -55,6 +55,7 @@ _FRAME_S = 0.05
 _LONGEST_HELD_S, _LONGEST_SLOW_S = 1.0, 5.0  # a frame, until the last one was drawn; the latter on a slow line
 _MOST_COMPLETIONS = 8
 _MOST_QUEUED = 5
+_LOW_ROWS = 14  # of a screen on which no row is left blank
 _PROMPT = "› "
 _NARROWEST_WORDS = 20
 _MOST_COPIED_CHARS = 70_000  # terminals drop longer ones
@@ -89,7 +90,7 @@ class LiveScreen:
         finds_theme: bool = False,
     ) -> None:
         self.style = style
-        self.hint = ""
+        self.hint = self.hint_before = ""  # before the last key
         self._keys = ways.keys
         self._notifies = ways.notifies
         self._completer = completer
@@ -381,7 +382,7 @@ class LiveScreen:
         self.is_typing = True
         if not self._asking.takes_keys:  # an answer's own key isn't typing
             self._asking.typed_at = time.monotonic()
-        self.hint = ""
+        self.hint_before, self.hint = self.hint, ""
         self._had_panel, self._panel = bool(self._panel), []
 
     def _layout(self) -> Layout:
@@ -397,6 +398,7 @@ class LiveScreen:
         rows: list[Any] = [
             _text(self._live_text),
             _text(self._queued_text),
+            _text(self._gap),
             self._asking.container,
             ConditionalContainer(self._input, ~self._asking.is_reading),
             ConditionalContainer(
@@ -432,6 +434,11 @@ class LiveScreen:
         more = [say("… {count} more", count=len(queued) - _MOST_QUEUED)] if len(queued) > _MOST_QUEUED else []
         lines = [f"  {text}" for text in (*more, *(f"⏎ {text}" for text in queued[-_MOST_QUEUED:]))]
         return _drawn("\n".join(self.style.paint(fit(line, self.columns - 1), "dim") for line in lines))
+
+    def _gap(self) -> StyleAndTextTuples:
+        """A row between what was said and what is typed or picked."""
+        is_there = self._ends_in_gap and not self._live_text()
+        return [] if is_there or self._panel or self.rows < _LOW_ROWS else [("", " ")]
 
     def _search_label(self, wanted: str) -> str:
         state = SearchState(wanted, SearchDirection.BACKWARD, ignore_case=True)

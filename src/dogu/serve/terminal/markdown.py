@@ -15,6 +15,7 @@ from rich.containers import Lines
 from rich.markdown import (
     CodeBlock,
     Heading,
+    HorizontalRule,
     Markdown,
     MarkdownContext,
     MarkdownElement,
@@ -116,6 +117,13 @@ class _PlainCode(CodeBlock):
             painted = "".join(self.look.paint(text, kind) if kind else text for text, kind in spans).expandtabs(4)
             for row in hung(painted, max(_NARROWEST, cells - len(_EDGE)), " "):
                 yield edge + row
+
+
+class _PlainRule(HorizontalRule):
+    """A rule of one stroke; rich's is made of dashes."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Text("─" * (options.max_width // width_of("─")), "markdown.hr")
 
 
 class _Table(TableElement):
@@ -225,6 +233,7 @@ class _Markdown(Markdown):
         "fence": _PlainCode,
         "code_block": _PlainCode,
         "table_open": _Table,
+        "hr": _PlainRule,
     }
 
     def __init__(self, markup: str, look: Style, *, continues: bool) -> None:

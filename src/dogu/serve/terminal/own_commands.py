@@ -98,11 +98,6 @@ class _Own:
         return Said("\n".join([*shown, told, *problems]))
 
 
-def advice_here(text: str) -> str:
-    """Return what is told at every door with the commands that there are at this one."""
-    return text.replace("dogu config trust", "/trust")
-
-
 def trust_choices() -> list[Choice]:
     """Make the answers to whether what a folder brings is to count."""
     return [

@@ -14,7 +14,7 @@ from dogu.models.events import Finished, FunctionCallEvent, Retrying, TextDelta,
 from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted
 from dogu.serve.terminal.calls import SPINNER, Calls, elapsed_words
 from dogu.serve.terminal.cells import fit, width_of, wrapped
-from dogu.serve.terminal.draw import draw
+from dogu.serve.terminal.draw import advice_here, draw
 from dogu.serve.terminal.pictures import protocol_of
 from dogu.serve.terminal.stream import AnswerStream
 from dogu.serve.terminal.style import Style
@@ -123,7 +123,7 @@ class Show:
         self._tell_retries()
         if note and note != self._told:
             self._told = note
-            self._emit(self._style.paint(wrapped(make_visible(say(note)), self._columns()), "yellow"))
+            self._emit(self._style.paint(wrapped(make_visible(advice_here(say(note))), self._columns()), "yellow"))
 
     def live_lines(self, columns: int, rows: int) -> list[str]:
         """Return what is under way, painted; the last line says what it is and for how long."""

@@ -16,10 +16,11 @@ from dogu.workspace.visible import make_visible
 _FENCE = re.compile(r"( {0,3})(`{3,}|~{3,})(.*)")
 _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])(?:\s|$)")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
-# What a block takes to be drawn goes by its characters, and a little by its lines and a table's cells. While more than
-# this is drawn, no key is shown in time.
+# What a block takes to be drawn goes by its characters, and a little by its lines and a table's cells; what code takes,
+# by its tokens. While more than this is drawn, no key is shown in time.
 _MOST_WEIGHT = 3_000
-_LINE_WEIGHT, _CELL_WEIGHT = 20, 12
+_LINE_WEIGHT, _CELL_WEIGHT, _TOKEN_WEIGHT = 20, 12, 2
+_TOKEN = re.compile(r"\w+|[^\w\s]")
 _FEWEST_TABLE_LINES = 7  # with the two of its head
 _RULE = re.compile(r" {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 
@@ -114,7 +115,10 @@ class Blocks:
 
     def _add(self, line: str) -> None:
         is_row = bool(self._lines) and not self._fence and "|" in self._lines[0]
-        self._weight += len(line) + _LINE_WEIGHT + (_CELL_WEIGHT * line.count("|") if is_row else 0)
+        more = _CELL_WEIGHT * line.count("|") if is_row else 0
+        if self._fence.strip("`~ "):  # its language
+            more = _TOKEN_WEIGHT * len(_TOKEN.findall(line)) - len(line) * 3 // 4
+        self._weight += len(line) + _LINE_WEIGHT + more
         self._lines.append(line)
 
     def _may_cut_at(self, item: str) -> bool:
