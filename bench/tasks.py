@@ -2,9 +2,9 @@
 
 `npm install --prefix DIR @openai/codex @google/gemini-cli`, then `DOGU_BENCH_PEERS=DIR python -m bench tasks`. tmux is
 the terminal, a server on loopback the model. A task counts as done when its sign is on the screen; its seconds run from
-its first key until then. `?` for seconds: its keys are those that the program's own help names, and weren't tried or
-led nowhere here. Most questions of codex are among them: its sandbox doesn't start everywhere, and without it it asks
-nothing.
+its first key until then, the least of two tries, and a tenth of one is nothing: the screen is looked at so often. `?`
+for seconds: its keys are those that the program's own help names, and weren't tried or led nowhere here. Most questions
+of codex are among them: its sandbox doesn't start everywhere, and without it it asks nothing.
 """
 
 from __future__ import annotations
@@ -89,6 +89,8 @@ _KEY = re.compile(r"<([A-Za-z-]+)>|(.)", re.DOTALL)
 _LONGEST_S = 20.0
 _LONGEST_START_S = 90.0
 _BETWEEN_KEYS_S, _STILL_S, _LONGEST_SETTLING_S = 0.1, 0.1, 1.0
+_LOOK_S = 0.1
+_TRIES = 2  # of which the quicker one counts: the machine may be busy
 _AT_REST_S, _LONGEST_REST_S = 2.0, 20.0  # a program that draws itself several times as it starts loses keys until then
 
 
@@ -188,7 +190,7 @@ TASKS: dict[str, tuple[Way, Way, Way]] = {
         Way("/di<Enter>", "(?i)apple|no changes|diff"),
     ),
     "make room in the context": (
-        Way("/com<Enter>", "room", "hi<Enter>", r"Done\."),
+        Way("/com<Enter>", "compacted", "hi<Enter>", r"Done\."),
         Way("/comp<Enter>", "(?i)compress", "hi<Enter>", r"Done\."),
         Way("/com<Enter>", "(?i)compact", "hi<Enter>", r"Done\."),
     ),
@@ -284,7 +286,7 @@ class _Pane:
         while time.monotonic() < deadline:
             if re.search(pattern, self._tmux("capture-pane", "-p", "-S", "-")):
                 return True
-            time.sleep(0.1)
+            time.sleep(_LOOK_S)
         return False
 
     def close(self) -> None:
@@ -338,17 +340,27 @@ def _seconds(name: str, way: Way, peers: str) -> float | None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _in_turn(ways: tuple[Way, Way, Way], peers: str) -> list[float | None]:
+    """Return what each program took: one after the other, so that a busy machine is so for all."""
+    times: list[float | None] = []
+    for name, way in zip(_NAMES, ways, strict=True):
+        is_tried = bool(way.sign) and (name == "dogu" or bool(peers))
+        times.append(_seconds(name, way, peers) if is_tried else None)
+    return times
+
+
 def main() -> None:
     """Print keys and seconds, and in how many tasks no other program needs fewer; what wasn't seen done has a `?`."""
     peers = os.environ.get("DOGU_BENCH_PEERS", "")
     least = compared = quickest = 0
     for task, ways in TASKS.items():
+        tries = [_in_turn(ways, peers) for _ in range(_TRIES)]
+        seconds = [
+            min((each for each in times if each is not None), default=None) for times in zip(*tries, strict=True)
+        ]
         shown: list[str] = []
-        seconds: list[float | None] = []
-        for name, way in zip(_NAMES, ways, strict=True):
-            is_tried = bool(way.sign) and (name == "dogu" or bool(peers))
-            seconds.append(_seconds(name, way, peers) if is_tried else None)
-            took = f"{seconds[-1]:.1f} s" if seconds[-1] is not None else "?"
+        for way, least_s in zip(ways, seconds, strict=True):
+            took = f"{least_s:.1f} s" if least_s is not None else "?"
             shown.append(f"{count(way.keys)} {took:>6}" if way.keys else "no way")
         others = [count(way.keys) for way in ways[1:] if way.keys]
         is_least = count(ways[0].keys) <= min(others, default=99)
@@ -356,7 +368,7 @@ def main() -> None:
         own, *theirs = seconds
         if own is not None and any(each is not None for each in theirs):
             compared += 1
-            quickest += own <= min(each for each in theirs if each is not None)
+            quickest += own <= min(each for each in theirs if each is not None) + _LOOK_S
         sys.stdout.write(f"{task:<36} {shown[0]:>10} {shown[1]:>10} {shown[2]:>10}{'' if is_least else '   more'}\n")
         sys.stdout.flush()
     sys.stdout.write(f"at most the fewest keys: {least} of {len(TASKS)}\n")
