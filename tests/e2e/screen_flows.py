@@ -250,7 +250,7 @@ FLOWS: Sequence[Flow] = (
     _flow(
         "/agents", _does("/agents\r", "No helpers yet. Ask for some, such as “have helpers look through each folder”.")
     ),
-    _flow("/rewind", _does("/rewind\r", "{time}, files changed: {files}", SEARCH), _does(ESC, CHANGED)),
+    _flow("/rewind", _does("/rewind\r", SEARCH), _does(ESC, CHANGED)),
     _flow("/diff and /done", _does("/diff\r", "a.txt"), _does("/done\r", "a.txt")),
     _flow(
         "/copy",

@@ -234,7 +234,8 @@ def _misplaced(terminal: Terminal, step: Step) -> Iterator[str]:
 
 def _asked_badly(lines: list[str], at: int, cursor_row: int, step: Step) -> Iterator[str]:
     """Find what is wrong with choices of which the one in row `at` is highlighted."""
-    if cursor_row != at:
+    search = max((row for row, line in enumerate(lines) if line.startswith(say("Search:"))), default=-1)
+    if cursor_row != (search if search >= 0 else at):  # where a search is, one types there
         yield f"the cursor is in row {cursor_row}, not in {at}: {lines[cursor_row]!r}"
     if not any(_squeezed(say(each)) in _squeezed("".join(lines[at:])) for each in _HELPS):
         yield "what keys do isn't seen"

@@ -29,7 +29,6 @@ from prompt_toolkit.layout import (
     HSplit,
     Window,
 )
-from prompt_toolkit.layout.controls import UIContent
 from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
 from prompt_toolkit.mouse_events import MouseButton, MouseEvent, MouseEventType
 
@@ -78,7 +77,7 @@ class Asking:
         self.app: Application[None] | None = None
         self._line = Buffer(multiline=False, accept_handler=self._accept)
         self._choice_window = Window(
-            _MenuControl(self._choices_text, self._pressed, lambda: self._menu is not None and self._menu.menu.filters),
+            _MenuControl(self._choices_text, self._pressed),
             dont_extend_height=True,
             wrap_lines=True,
         )
@@ -367,10 +366,13 @@ class Asking:
         columns, rows = self._columns(), self._size().rows
         if not self._is_armed:
             return [("", wrapped(say("A question is waiting until you stop typing."), columns - 1))]
-        first, *others = self._menu.lines(self._style, columns, rows, is_beside_draft=self._has_draft())
-        # The cursor stands in the first row, behind what is searched for: a terminal that becomes lower takes rows from
-        # below it. What it pushes off above, it keeps, and nobody can erase it there.
-        above, below = (ANSI(text).__pt_formatted_text__() for text in (first, "".join(f"\n{line}" for line in others)))
+        lines, row = self._menu.lines(self._style, columns, rows, is_beside_draft=self._has_draft())
+        text = "\n".join(lines)
+        at = sum(len(line) + 1 for line in lines[:row])
+        if self._menu.menu.filters:  # behind what is searched for, where input methods show what they compose
+            at = len(lines[0])
+            text = f"{lines[0]} {text[at:]}"  # the cursor needs a cell
+        above, below = (ANSI(each).__pt_formatted_text__() for each in (text[:at], text[at:]))
         return [*above, ("[SetCursorPosition]", ""), *below]
 
 
@@ -416,20 +418,10 @@ class _MenuControl(FormattedTextControl):
     """Shows the choices; `pressed` hears the row that the mouse is at, and says whether a choice stands there."""
 
     def __init__(
-        self,
-        get_text: Callable[[], StyleAndTextTuples],
-        pressed: Callable[[int, MouseEventType], bool],
-        is_typed_into: Callable[[], bool],
+        self, get_text: Callable[[], StyleAndTextTuples], pressed: Callable[[int, MouseEventType], bool]
     ) -> None:
         super().__init__(get_text, focusable=True, show_cursor=True)
         self._pressed = pressed
-        self._is_typed_into = is_typed_into
-
-    def create_content(self, width: int, height: int | None) -> UIContent:
-        """Make the choices; the cursor is only seen where a text can be typed."""
-        content = super().create_content(width, height)
-        content.show_cursor = self._is_typed_into()
-        return content
 
     def mouse_handler(self, mouse_event: MouseEvent) -> NotImplementedOrNone:
         """Hand it on."""

@@ -114,8 +114,8 @@ class OpenMenu:
             return self.menu.choices[int(typed) - 1].key
         return ""
 
-    def lines(self, style: Style, columns: int, rows: int, *, is_beside_draft: bool = False) -> list[str]:
-        """Return the painted lines: the choices around the highlighted one, and what keys do.
+    def lines(self, style: Style, columns: int, rows: int, *, is_beside_draft: bool = False) -> tuple[list[str], int]:
+        """Return the painted lines, the choices around the highlighted one and what keys do; and its own row.
 
         There are so many that all stand on a screen of so many `rows` (0: of any), with the input box below. Of a list
         also once that has become narrower: what a terminal then pushes off above is in nobody's hands.
@@ -127,31 +127,33 @@ class OpenMenu:
         told = [style.paint(line, "dim") for line in self._help(columns, is_beside_draft=is_beside_draft)]
         cells = min(columns, _NARROW) if self.menu.filters else columns
         while True:
-            lines = self._window(most, style, columns)
+            lines, row = self._window(most, style, columns)
             if most <= 1 or not rows or rows_of("\n".join([*lines, *told]), cells) <= rows - _BELOW:
-                return [*lines, *told]
+                return [*lines, *told], row
             most -= 1
 
-    def _window(self, most: int, style: Style, columns: int) -> list[str]:
-        """Return at most so many choices, those around the highlighted one."""
+    def _window(self, most: int, style: Style, columns: int) -> tuple[list[str], int]:
+        """Return at most so many choices, those around the highlighted one, and its row."""
         shown = self.shown
         at = min(self._at, max(0, len(shown) - 1))
         first = max(0, min(at - most // 2, len(shown) - most))
         widest = max((width_of(_words(each)) for each in self.menu.choices if each.detail), default=0)
         lines: list[str] = []
+        row = 0
         if self.menu.filters:
             lines.append(
                 style.paint(fit(labelled(say("Search:")), columns - 1), "dim") + fit(self.filter, columns // 2)
             )
         self.numbers = [-1] * len(lines)
         for number, each in enumerate(shown[first : first + most], first):
+            row = len(lines) if number == at else row
             lines += self._choice(number, each, style, columns, widest, is_at=number == at)
             self.numbers += [number] * (len(lines) - len(self.numbers))
         if not shown:
             lines.append(style.paint("  " + say("No matches."), "dim"))
         elif len(shown) > most:
             lines.append(style.paint(f"  {at + 1}/{len(shown)}", "dim"))
-        return lines
+        return lines, row
 
     def _choice(self, number: int, each: Choice, style: Style, columns: int, widest: int, *, is_at: bool) -> list[str]:
         mark = style.paint("❯", "cyan", "bold") if is_at else " "

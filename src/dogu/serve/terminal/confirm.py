@@ -164,7 +164,7 @@ class TerminalConfirm:
         await self.settled()
         risks = _risks(question)
         choices = self._choices(question)
-        rows = OpenMenu(Menu(choices)).lines(self._screen.style, self._screen.columns or 80, self._screen.rows)
+        rows, _ = OpenMenu(Menu(choices)).lines(self._screen.style, self._screen.columns or 80, self._screen.rows)
         room = self._draw(question, risks, len(rows) - 1)  # what keys do is counted below
         if _is_folded(question.confirmation.display, self._screen, room):
             choices.insert(len(choices) - 3, Choice("o", say("Show all of it")))

@@ -58,6 +58,7 @@ _MOST_QUEUED = 5
 _LOW_ROWS = 14  # of a screen on which no row is left blank
 _PROMPT = "› "
 _NARROWEST_WORDS = 20
+_USUAL_KEY = 10  # cells
 _MOST_COPIED_CHARS = 70_000  # terminals drop longer ones
 
 
@@ -270,9 +271,10 @@ class LiveScreen:
     def show_keys(self) -> None:
         """Show below what keys do, until the next key."""
         rows = key_rows(self._keys)
-        widest = max(width_of(key) for key, _ in rows) + 2
+        usual = max(_USUAL_KEY, self.columns // 4)  # a longer one stands in the way of its own words alone
+        widest = max(width for key, _ in rows if (width := width_of(key)) <= usual) + 2
         is_narrow = self.columns - widest - 3 < _NARROWEST_WORDS
-        lines = [f"  {key}{'  ' if is_narrow else ' ' * (widest - width_of(key))}{words}" for key, words in rows]
+        lines = [f"  {key}{' ' * max(2, 0 if is_narrow else widest - width_of(key))}{words}" for key, words in rows]
         indent = " " * (4 if is_narrow else widest + 2)
         whole = [row for line in lines for row in hanging(line, self.columns - 1, indent).split("\n")]
         most = max(1, self.rows - 2)
