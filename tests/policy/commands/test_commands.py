@@ -72,16 +72,32 @@ def test_nor_do_rules_for_every_program_in_it() -> None:
         ("curl -o", "curl -o Makefile https://example.com/x"),
         ("adb shell ls", "adb shell ls ';rm x'"),
         ("ssh host ls", "ssh host ls '$(./x)'"),
+        ("docker compose -f a.yml", "docker compose -f a.yml run web ./x"),
+        ("tar -czf", "tar -czf Makefile a"),
+        ("wget -q", "wget -q https://example.com/Makefile"),
+        ("gcloud compute instances", "gcloud compute instances delete x"),
+        ("psql -d app", "psql -d app < evil.sql"),
+        ("sqlite3 -header", "sqlite3 -header app.db < evil.sql"),
+        ("python3 -u", "python3 -u < evil.py"),
+        ("bash -x", "bash -x < evil.sh"),
     ],
 )
-def test_a_rule_that_names_an_option_or_a_command_elsewhere_covers_no_value_that_does_more(
-    rule: str, command: str
-) -> None:
+def test_a_rule_of_several_words_covers_nothing_that_they_do_not_name(rule: str, command: str) -> None:
     assert gate(command, [rule]) == "ask"
 
 
-def test_a_rule_that_names_the_option_for_code_covers_code() -> None:
-    assert gate("python3 -c 'import os; os.remove(\"x\")'", ["python3 -c"]) == "allow"
+@pytest.mark.parametrize(
+    ("rule", "command"),
+    [
+        ("python3 -c", "python3 -c 'import os; os.remove(\"x\")'"),
+        ("docker exec", "docker exec app ls"),
+        ("gcloud compute ssh", "gcloud compute ssh x"),
+        ("aws s3 cp", "aws s3 cp a s3://b"),
+        ("bash scripts/x.sh", "bash scripts/x.sh"),
+    ],
+)
+def test_what_a_rule_names_it_covers(rule: str, command: str) -> None:
+    assert gate(command, [rule]) == "allow"
 
 
 def test_an_excluded_program_is_not_run_by_another() -> None:

@@ -64,7 +64,7 @@ def _wget(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     yield from _asks(words, reading)
     harmless = {"--spider", "--version", "--help", "-V", "-h", "-O", "--output-document"}
     if not harmless & {name for name, _, _ in reading.taken}:
-        yield Danger(1, Effect.WRITES, told("writes what it fetches to a file"))
+        yield Danger(len(words) - 1, Effect.WRITES, told("writes what it fetches to a file"))
 
 
 def _gh(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
@@ -109,8 +109,11 @@ def _cloud(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     writes = names_things and len(operands) > 2 and operands[-1] != "help"
     writes &= operands[:1] != ["s3"] and operands[:2] not in (["logs", "tail"], ["configure", "get"])
     writes &= operands[1:2] != ["wait"]
+    # What is done stands behind the names of things: a rule that ends before it doesn't name it.
+    does = (at for at, text in enumerate(operands) if at >= begins and not is_a("cloud_group", f"{program} {text}"))
+    place = reading.operands[-1 if writes else next(does, -1)] if operands else 1
     if operands and (hands_out or not is_look or writes):
-        yield Danger(1, Effect.RUNS, told("changes or runs something in the cloud"))
+        yield Danger(place, Effect.RUNS, told("changes or runs something in the cloud"))
 
 
 CHECKS: dict[str, Callable[[Sequence[Word], Reading], Iterator[Danger]]] = {

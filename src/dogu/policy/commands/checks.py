@@ -59,7 +59,7 @@ def _tar(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
             and value is not None
             and (reason := check_value("product", value, found.hints.around))
         ):
-            yield Danger(at, reason[0], reason[1])
+            yield Danger(found.place_of(at, value), reason[0], reason[1])
     if outside and not any(name in ("-f", "--file") for name, _, _ in found.taken):
         yield Danger(1, Effect.WRITES, told("writes a file"))
 
@@ -142,7 +142,7 @@ def _sqlite(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
         if words[at].text.lower().startswith("file:"):  # an address, in which any place can be written
             yield Danger(at, Effect.WRITES, told("it writes to {target}", target=words[at].text[:40]))
     if len(reading.operands) < 2 and not any(name in ("-version", "-help") for name, _, _ in reading.taken):
-        yield Danger(1, Effect.RUNS, told("reads commands from standard input"))
+        yield Danger(len(words), Effect.RUNS, told("reads commands from standard input"))
 
 
 def _sql(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
@@ -155,7 +155,7 @@ def _sql(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
             yield Danger(reading.place_of(at, value) if value else at, Effect.RUNS, told("runs commands"))
     looks = {"--version", "-V", "--help", "-?", "-l", "--list"} & {word.text for word in words}
     if not given and not looks:
-        yield Danger(1, Effect.RUNS, told("reads commands from standard input"))
+        yield Danger(len(words), Effect.RUNS, told("reads commands from standard input"))
 
 
 def _with_and_without_comments(text: str) -> tuple[str, str, str]:
@@ -178,10 +178,10 @@ _GPG_LOOKS = frozenset(
 )
 
 
-def _gpg(_words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+def _gpg(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     """gpg that isn't told what to do decrypts what it is given to a file."""
     if not any(name in _GPG_LOOKS for name, _, _ in reading.taken):
-        yield Danger(1, Effect.WRITES, told("writes a file"))
+        yield Danger(len(words) - 1, Effect.WRITES, told("writes a file"))
 
 
 def _compiler(words: Sequence[Word], _reading: Reading) -> Iterator[Danger]:

@@ -66,6 +66,7 @@ from dogu.workspace.shell_syntax.braces import expand_braces
 _OWN_TEXTS = frozenset(("eval", "trap", "mapfile", "readarray"))  # read by the shell that runs the command
 _EXPORT = frozenset(("export", "declare", "typeset", "local", "readonly"))
 _IS_ONE_WORD = re.compile(r"[\w@%+=:,./-]*")  # to any shell
+_RUN_ELSEWHERE = frozenset(("run", "exec", "create", "debug"))  # subcommands, which a rule may name
 _DEEPEST_TEXT = 8
 _MOST_WRAPPERS = 20  # around one another: `env nice sudo ...`
 
@@ -381,13 +382,14 @@ class _Judge:
                 self.text(inner.value, depth + 1, inner.dialect, is_own=name in _OWN_TEXTS)
             elif name not in SHELLS:
                 self._ask_if_restricted(told("what {name} would run can't be known", name=name))
-            elif rule is None or rule.words is None or len(rule.words) < 2:
+            elif rule is None or len(rule.words or ()) < 2 or all(word.text[:1] in ("-", "+") for word in words[1:]):
                 self._standard_input(name, words, command, depth, inner.dialect)
 
     def _elsewhere(self, inner: Elsewhere, command: Command, depth: int, rule: Rule | None) -> None:
         """What runs on another machine or in a container: what is excluded or allowed here is so there."""
         if self._lists.core is not None:
-            if rule is not None and rule.words is not None and len(rule.words) == 1:
+            names_it = rule is None or rule.words is None or not _RUN_ELSEWHERE.isdisjoint(rule.words)
+            if not names_it and (not inner.is_text or len((rule and rule.words) or ()) == 1):
                 self._asked_elsewhere(inner, command, depth)
             elif rule is not None and inner.is_text:
                 beyond = [word.text for word in inner.words if word.text not in (rule.words or ())]

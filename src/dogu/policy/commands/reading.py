@@ -112,7 +112,7 @@ class Reading:
         yield from self._edited()
         is_told = self._operands or self._subcommand or self._gives_code or self.module_at
         if bare is not None and not is_told and not any(word.value in _LOOKS for word in words[1:]):
-            yield Danger(1, bare, told("reads commands from standard input"))
+            yield Danger(len(words), bare, told("reads commands from standard input"))
 
     def _edited(self) -> Iterator[Danger]:
         """Yield options that change the files given in place, unless the mode lets these be edited."""
