@@ -46,6 +46,17 @@ def test_a_task_has_one_row_however_often_it_is_given(tmp_path: Path) -> None:
         assert [(row.id, row.passed) for row in fleet.rows()] == [("t0", True)]
 
 
+def test_nothing_is_recorded_once_the_folder_isnt_where_patches_are_written(tmp_path: Path) -> None:
+    with made(tmp_path / "out") as fleet:
+        fleet.next_task()
+        (tmp_path / "out").rename(tmp_path / "moved")
+        (tmp_path / "out").mkdir()  # as what runs makes it again
+        with pytest.raises(ToolError, match="moved or deleted while it was in use"):
+            fleet.finish(Row("t0", True, Reason.DONE))
+    with Fleet.open(str(tmp_path / "moved")) as fleet:
+        assert fleet.take_back() == ["t0"]
+
+
 def test_one_process_drives_a_fleet(tmp_path: Path) -> None:
     with made(tmp_path / "out") as fleet, Fleet.open(fleet.folder) as other:
         fleet.drive()

@@ -68,6 +68,8 @@ class Fleet:
     def __init__(self, folder: str, database: sqlite3.Connection) -> None:
         self.folder = os.path.realpath(folder)  # worlds lie in it, whose commands are held to where they truly are
         self._database = database
+        self._place = os.path.join(self.folder, _FILE)
+        self._is = os.stat(self._place)
         self._lock: int | None = None
 
     @classmethod
@@ -179,7 +181,17 @@ class Fleet:
 
     @contextmanager
     def _writing(self) -> Generator[sqlite3.Connection]:
-        """One transaction. Raises `ToolError` (IO_ERROR) on a disk that is full; then nothing is written."""
+        """One transaction. Raises `ToolError` (IO_ERROR) on a disk that is full; then nothing is written.
+
+        So it does where the folder is no longer in its place, where patches and records are written.
+        """
+        try:
+            is_in_place = os.path.samestat(os.stat(self._place), self._is)
+        except OSError:
+            is_in_place = False
+        if not is_in_place:
+            message = told("{folder} was moved or deleted while it was in use", folder=self.folder)
+            raise ToolError(ErrorKind.IO_ERROR, message)
         try:
             with self._database:
                 yield self._database
