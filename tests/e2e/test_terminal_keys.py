@@ -175,6 +175,43 @@ def test_a_paste_without_an_end_is_ended_by_ctrl_c(terminals: Open):
         terminal.until("› pasted")
 
 
+def test_a_question_that_a_line_was_left_for_waits_for_the_rest_of_a_key_that_comes_in_parts(terminals: Open):
+    with FakeGemini(answer) as server:
+        terminal = terminals(server)
+        terminal.say("write")
+        terminal.until("(s)")
+        terminal.send("r")
+        terminal.until("Reason:")
+        terminal.send("\x1b")
+        terminal.until(lambda: "A question is waiting" in terminal.raw)
+        terminal.until("(s)")
+
+
+def test_what_is_pasted_into_a_line_is_one_line_without_control_characters(terminals: Open):
+    with FakeGemini(answer) as server:
+        terminal = terminals(server)
+        terminal.say("write")
+        terminal.until("(s)")
+        terminal.send("r")
+        terminal.until("Reason:")
+        terminal.send("\x1b[200~one\x07\x1b[31m\r\ntwo\x00\tthree\n\x1b[201~")
+        terminal.until("Reason: one two three")
+
+
+def test_ctrl_c_leaves_only_where_the_last_key_was_one(terminals: Open):
+    with FakeGemini(answer) as server:
+        terminal = terminals(server)
+        for words in ("one", "two"):
+            terminal.send("\x03")
+            terminal.until("Ctrl-C again leaves")
+            terminal.say(words)
+            terminal.until(f"Heard: {words}")
+        terminal.send("\x03")
+        terminal.until("Ctrl-C again leaves")
+        terminal.send("\x03")
+        assert terminal.ended() == 0
+
+
 def test_the_screen_is_never_erased_from_the_first_cell_of_a_line(terminals: Open):
     """tmux takes a whole screen that is erased so into the scrollback: a copy of each frame was left there."""
     with FakeGemini(answer) as server:

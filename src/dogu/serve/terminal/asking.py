@@ -17,7 +17,7 @@ import anyio
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.data_structures import Point, Size
-from prompt_toolkit.filters import Condition
+from prompt_toolkit.filters import Condition, is_searching
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.key_binding.key_processor import KeyPress
@@ -37,6 +37,7 @@ from dogu.serve.terminal.cells import labelled, width_of, wrapped
 from dogu.serve.terminal.choices import Menu, OpenMenu
 from dogu.serve.terminal.size_probes import SizeProbes
 from dogu.serve.terminal.style import Style
+from dogu.workspace.visible import strip_escapes
 
 if TYPE_CHECKING:
     from prompt_toolkit.key_binding.key_bindings import NotImplementedOrNone
@@ -126,10 +127,20 @@ class Asking:
 
         self._moving(keys)
         keys.add(Keys.Vt100MouseEvent, filter=self.is_choosing, eager=True)(self._click)
+        self._closing(keys)
 
+        @keys.add(Keys.BracketedPaste, filter=self.is_reading | is_searching, eager=True)
+        def _(event: KeyPressEvent) -> None:
+            event.current_buffer.insert_text(" ".join(strip_escapes(event.data).split()))
+
+        return keys
+
+    def _closing(self, keys: KeyBindings) -> None:
         @keys.add("escape", filter=self.is_choosing | self.is_reading, eager=True)
         def _(event: KeyPressEvent) -> None:
             following = event.app.key_processor.input_queue
+            if self.is_reading():  # what comes late may be the rest of a key's sequence, and no answer to what is next
+                self.typed_at = time.monotonic()
             if not drop_alt(following) and not _drop_chord(following):
                 self._give(None)
 
@@ -138,8 +149,6 @@ class Asking:
         @keys.add("<sigint>", filter=self.is_choosing | self.is_reading)
         def _(_event: KeyPressEvent) -> None:
             self._give(None)
-
-        return keys
 
     def _moving(self, keys: KeyBindings) -> None:
         for names, by in _MOVES.items():
