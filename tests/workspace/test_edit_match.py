@@ -1563,3 +1563,26 @@ def test_a_line_goes_deeper_beneath_one_that_begins_a_block_now() -> None:
     text = "def f():\n    # if ready:\n    go(there)\n"
     wanted = "def f():\n    if ready:\n        go(there)\n"
     assert after(text, "# if ready:\ngo(there)\n", "if ready:\n    go(there)\n") == wanted
+
+
+@pytest.mark.parametrize("string", ["'in $HOME'", "'#{name}'", "'`pwd`'", "'@list'", "'\\d'"])
+def test_a_string_that_may_be_read_within_gets_no_quotes_of_another_style(string: str) -> None:
+    text = 'set -e\necho "one two"\nprint "three"\n'
+    old = "echo 'one two'\nprint 'three'\n"
+    assert refusal(text, old, f"echo 'one two'\necho {string}\nprint 'three'\n").why is Why.UNCLEAR
+    assert after(text, old, old.replace("print", "echo 'x@y.z'\nprint")) == text.replace("print", 'echo "x@y.z"\nprint')
+
+
+def test_a_block_whose_first_line_alone_gets_its_indentation_back_would_hold_nothing() -> None:
+    text = "- hosts: x\n  vars:\n    a: 1\n"
+    assert "begins a block" in refusal(text, "  vars:\n", "wrapped:\n  vars:\n", path="a.yml").reason
+    found = match_edit("def f():\n    x = 1\n", "    x = 1\n", "if a:\n    x = 1\n", path="a.py")
+    assert isinstance(found, Edit), found
+    assert [piece.body for piece in found.replacements] == ["    if a:\n        x = 1\n"]
+
+
+def test_a_line_that_stays_keeps_its_tab_though_others_have_blanks() -> None:
+    text = "OBJS = a.o \\\n       b.o\n\nclean:\n\trm -f app\n\nall:\n\tmake\n"
+    assert refusal(text, "clean:\n\trm -f app\n", "clean:\n    rm -f app\n    rm -f x\n").why is Why.UNCLEAR
+    retabbed = "clean:\n    rm -f app\n"
+    assert after(text, "clean:\n\trm -f app\n", retabbed) == text.replace("clean:\n\trm -f app\n", retabbed)

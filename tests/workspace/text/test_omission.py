@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogu.workspace.text.omission import find_omission, is_elision, is_omission
+from dogu.workspace.text.omission import find_emptied, find_omission, is_elision, is_omission
 
 PHRASES = [
     "rest of code ...",
@@ -131,3 +131,12 @@ WORDS = st.sampled_from(
 def test_no_line_takes_long(line: str) -> None:
     is_omission(line)
     is_elision(line)
+
+
+@pytest.mark.parametrize("line", ["function f() { ... }", "  function f() {…}", "function f() { /* ... */ }"])
+def test_an_ellipsis_for_all_that_is_in_braces_is_a_placeholder_where_they_held_something(line: str) -> None:
+    old = "function f() {\n  return 1\n}\n"
+    assert find_emptied(f"let a\n{line}\n", old, "") == (2, line.strip())
+    assert find_emptied(line, "", old) == (1, line.strip())
+    assert find_emptied(line, "function g() {\n}\n", "") is None
+    assert find_emptied(line, line, "") is None

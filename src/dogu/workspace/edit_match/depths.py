@@ -188,6 +188,15 @@ def _check_kinds(shared: list[tuple[str, str]], there: list[Line]) -> None:
             raise UncleanError("a line is indented by tabs in one of the strings and by blanks in the other")
 
 
+def check_retabbed(old: str, new: str) -> None:
+    """Raise `UncleanError` where `new` changes words and has tabs for blanks that `old` has, or the other way round."""
+    if ("\t" in old) == ("\t" in new):
+        return
+    ours, theirs = lines_of(old), lines_of(new)
+    if [line.text.split() for line in ours] != [line.text.split() for line in theirs]:
+        _check_kinds([(ours[i].indent, theirs[j].indent) for i, j in shared_of(ours, theirs)], ours)
+
+
 def check_shift(old: str, new: str) -> None:
     """Raise `UncleanError` where `new` has all it shares with `old` at another depth, or lacks its first line's."""
     ours, theirs = lines_of(old), lines_of(new)

@@ -25,9 +25,9 @@ from dogu.workspace.edit_match.alignment import (
     words_agree,
 )
 from dogu.workspace.edit_match.apply import GOES_ON, weave
-from dogu.workspace.edit_match.depths import check_indents
+from dogu.workspace.edit_match.depths import check_indents, check_retabbed
 from dogu.workspace.edit_match.indentation import OPENERS, indent_of
-from dogu.workspace.edit_match.lost_depth import block_indent, lost_indent
+from dogu.workspace.edit_match.lost_depth import block_indent, lost_indent, opens_nothing
 from dogu.workspace.edit_match.neighbours import check_cut, check_neighbours, check_rest
 from dogu.workspace.edit_match.parses import still_parses
 from dogu.workspace.edit_match.result import (
@@ -81,6 +81,7 @@ def find_exact(text: str, old: str, new: str, expected: int | None, path: str = 
     try:
         head = text[text.rfind("\n", 0, at[0]) + 1 : at[0]]
         check_indents(text, spans[0], head + old, head + new)
+        check_retabbed(old, new)
         check_cut(text, spans[0], old, new)
         for _, end in spans:
             check_rest(old, new, text[end : stop if (stop := text.find("\n", end)) >= 0 else len(text)])
@@ -145,7 +146,13 @@ def _outdented(text: str, span: tuple[int, int], old: str, new: str, path: str) 
             raise UncleanError("how deep the new lines are to stand can't be told: new_string has another indentation")
         return [Replacement(*span, whole)]
     is_alike = headed and new[0].isalpha() == old.lstrip()[0].isalpha()
-    return [Replacement(*span, headed)] if is_alike and not parses(new) and parses(headed) else []
+    if not is_alike or parses(new):
+        return []
+    if opens_nothing(headed):
+        headed = "\n".join(indent + line if line.strip() else line for line in new.split("\n"))
+        if not parses(headed) or block_indent(text[span[1] :].lstrip("\n").partition("\n")[0]) > indent:
+            raise UncleanError("the first line of new_string begins a block that has no lines deeper than it")
+    return [Replacement(*span, headed)] if parses(headed) else []
 
 
 def _in_its_line(text: str, span: tuple[int, int], old: str, new: str) -> list[Replacement]:

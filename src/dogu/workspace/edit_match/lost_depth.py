@@ -27,7 +27,12 @@ def restored_head(old: str, new: str) -> str:
     kept = [ours[i].indent == theirs[j].indent for i, j in as_deep or others]
     if not indent or not (at is not None or is_replaced) or (all(kept) and len(ours) == len(theirs) == len(pairs)):
         return new
-    if indent == " " or _begins_as_before(ours, theirs, pairs, at) or _loses_as_one(ours, theirs, pairs, indent):
+    if (
+        indent == " "
+        or opens_nothing(indent + new)
+        or _begins_as_before(ours, theirs, pairs, at)
+        or _loses_as_one(ours, theirs, pairs, indent)
+    ):
         return new
     if others and at is not None:
         return indent + new if any(kept) else new
@@ -48,13 +53,12 @@ def _begins_as_before(ours: list[Line], theirs: list[Line], pairs: list[tuple[in
 
 def _loses_as_one(ours: list[Line], theirs: list[Line], pairs: list[tuple[int, int]], indent: str) -> bool:
     """Whether another line that both strings have has lost as much indentation as the first one, or what is below
-    that, without a line that both have, is as much deeper than it as in `old`, or isn't deeper where it opens a block.
+    that, without a line that both have, is as much deeper than it as in `old`.
     """
     if any(j and ours[i].indent == indent + theirs[j].indent for i, j in pairs):
         return True
     below, now = (base_of(lines[1:]) for lines in (ours, theirs))
-    opens = theirs[0].text.endswith(OPENERS) and len(theirs) > 1 and len(theirs[1].indent) <= len(indent)
-    return not any(j for _, j in pairs) and (opens or (len(now) < len(below) and below == indent + now))
+    return not any(j for _, j in pairs) and len(now) < len(below) and below == indent + now
 
 
 def lost_indent(old: str, new: str) -> str:
@@ -70,6 +74,12 @@ def lost_indent(old: str, new: str) -> str:
     lost = [ours[i].indent.removesuffix(theirs[j].indent) for i, j in pairs]
     is_first = pairs[:1] == [(0, 0)] and lost[0] in lost[1:]
     return lost[0] if lost and (is_first or len({*lost}) == 1) else ""
+
+
+def opens_nothing(text: str) -> bool:
+    """Whether the first line of several opens a block that the second isn't deeper in."""
+    lines = lines_of(text)
+    return len(lines) > 1 and lines[0].text.endswith(OPENERS) and lines[1].depth <= lines[0].depth
 
 
 def block_indent(text: str) -> str:

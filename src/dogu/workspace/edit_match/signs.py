@@ -25,6 +25,7 @@ _STRING = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`")
 _TRIPLE = re.compile("\"\"\"|'''")
 _ESCAPED_QUOTE = re.compile(r"\\[\"'`]")
 _QUOTE = re.compile("[\"'`]")
+_READ_WITHIN = re.compile(r"[\\`]|\$[\w{(]|#\{|(?<!\w)@[\w{$]")  # by some language, within some of its quotes
 _APOSTROPHE = re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])")
 
 
@@ -158,7 +159,8 @@ def _has_the_files_quotes(old: str, new: str, before: str) -> bool:
 
 def _check_quotes(place: Place, new: str, before: str, after: str, *, are_meant: bool) -> None:
     """Quotes of new lines that aren't written as `new` has them are so throughout, where most of the file has them so:
-    two kinds stay two, one stays one, what opens no string stays, and no string may come to mean something else.
+    two kinds stay two, one stays one, what opens no string stays, and no string may come to mean something else, as
+    one with a variable in it would.
     """
     known = {line.strip() for line in before.split("\n")}
     sent, written = ([line.strip() for line in text.split("\n")] for text in (new, after))
@@ -166,8 +168,9 @@ def _check_quotes(place: Place, new: str, before: str, after: str, *, are_meant:
     is_odd = False
     for i, j in shared_lines(*([fold(line).translate(_QUOTES) for line in lines] for lines in (sent, written))):
         if written[j] not in known:
-            both = zip(_strings(sent[i]), _strings(written[j]), strict=False)
+            both = [*zip(_strings(sent[i]), _strings(written[j]), strict=False)]
             kinds |= {(one[0], other[0]) for one, other in both if one[0] != other[0] or _is_plain(one)}
+            is_odd = is_odd or any(one[0] != other[0] and _READ_WITHIN.search(one) for one, other in both)
             ours, theirs = _QUOTE.findall(sent[i]), _QUOTE.findall(written[j])
             is_odd = is_odd or (ours != theirs and _is_odd(sent[i], written[j], are_meant=are_meant))
     changed = {pair for pair in kinds if pair[0] != pair[1]}

@@ -56,6 +56,21 @@ def find_dots(new: str, old: str, text: str) -> tuple[int, str] | None:
     return None
 
 
+def find_emptied(new: str, old: str, text: str) -> tuple[int, str] | None:
+    """Return number and text of the first line of `new` that has an ellipsis for all between braces which a line of
+    `old` or `text` opens likewise.
+    """
+    if _EMPTIED.search(new) is None:
+        return None
+    known = [line.strip() for line in f"{old}\n{text}".split("\n")]
+    for number, line in enumerate(map(str.strip, new.split("\n")), 1):
+        found = _EMPTIED.search(line) if len(line) <= _LONGEST_CHARS and line not in known else None
+        head = line[: found.start() + 1] if found else ""
+        if any(map(str.isalnum, head)) and any(other.startswith(head) for other in known):
+            return number, line
+    return None
+
+
 def _is_body(lines: Sequence[str], number: int) -> bool:
     """Whether the line is all that stands in a block of Python's."""
     above = next((line for line in reversed(lines[:number]) if line.strip()), "")
@@ -100,6 +115,7 @@ _QUOTES = ("'", '"', "`")
 _MARKED = re.compile(r"//|/\*|#|--|<!--|;|%|\{-|\(\*|\{\{?/\*|\{\{!|\{#|<%|@\*|\{/\*")
 _RULE = re.compile(r"[-=]{2,}")
 _ELLIPSIS = re.compile(r"\.{3,}|\. \. \.|…+|⋯+|。{3,}|・{3,}")
+_EMPTIED = re.compile(r"\{[ \t]*(?:/\*[ \t]*)?(?:\.{3}|…)[ \t]*(?:\*/[ \t]*)?\}")
 _EDGE = r"[^\w]*"
 _MARKS = re.compile(rf"(?P<head>{_EDGE}(?:\b(?:rem|dnl)\b{_EDGE})?)(?P<phrase>.*?)(?P<tail>{_EDGE})", re.I | re.S)
 _COMMENT = re.compile(r"//|/\*|#|--|<!--|;|%|\{-|\(\*|\{\{?/\*|\{\{!|\{#|<%|@\*|\*|!|\"|'|\\|\.\.\s|@?rem|dnl|::", re.I)
