@@ -1,6 +1,7 @@
 """What a fleet costs a task, beside mini-swe-agent's batch at the same fake server in one run.
 
-`DOGU_FLEET_TASKS` (60) tasks of ten shell calls. `MINI_SWE_AGENT` names the Python of an environment that has
+`DOGU_FLEET_TASKS` (60) tasks of ten shell calls, and of ten files read: dogu by its tool, mini-swe-agent by `cat`.
+`MINI_SWE_AGENT` names the Python of an environment that has
 mini-swe-agent (`python -m venv DIR && DIR/bin/pip install mini-swe-agent`); without it dogu is measured alone. CPU is
 of whole process trees, by the operating system's own accounting; memory is the most that a tree had at once, each page
 that is shared counted in parts (PSS).
@@ -25,22 +26,24 @@ _CALLS = 10
 _AT_ONCE = 200
 _QUEUED = 100_000
 _JOBS = 8
+_GIVEN = "".join(f"{number} a line of a file that is read\n" for number in range(100))
 
 # One answer for everyone: a shell call until ten have been answered, then the end. Streamed where that is asked for.
 _SERVER = """
 import asyncio, json, sys
-CALLS, DELAY = int(sys.argv[1]), float(sys.argv[2])
+CALLS, DELAY, READS = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3] == "reads"
 def answer(body):
     done = sum(message["role"] == "tool" for message in body["messages"])
     tools = [tool["function"]["name"] for tool in body.get("tools") or ()]
-    command = f"echo {done} >> numbers.txt; cat numbers.txt"
+    command = "cat given.txt" if READS else f"echo {done} >> numbers.txt; cat numbers.txt"
     if done >= CALLS:
         if "bash" not in tools:
             return {"role": "assistant", "content": "done"}, "stop"
         command = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
-    name = "bash" if "bash" in tools else "run_shell_command"
+    name = "bash" if "bash" in tools else "read_file" if READS else "run_shell_command"
+    arguments = {"file_path": "given.txt"} if name == "read_file" else {"command": command}
     call = {"index": 0, "id": f"call_{done}", "type": "function",
-            "function": {"name": name, "arguments": json.dumps({"command": command})}}
+            "function": {"name": name, "arguments": json.dumps(arguments)}}
     return {"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls"
 async def serve(reader, writer):
     try:
@@ -86,6 +89,7 @@ from minisweagent.run.benchmarks.swebench import DEFAULT_CONFIG_FILE, process_in
 from minisweagent.run.benchmarks.utils.batch_progress import RunBatchProgressManager
 from minisweagent.utils.serialize import recursive_merge
 out, count, jobs, url = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+given = sys.argv[5]
 config = recursive_merge(get_config_from_spec(str(DEFAULT_CONFIG_FILE)), {
     "environment": {"environment_class": "local"},
     "model": {"model_name": "openai/fake", "cost_tracking": "ignore_errors",
@@ -96,9 +100,11 @@ progress = RunBatchProgressManager(count, out / "statuses.yaml")
 def one(number):
     folder = out / "work" / str(number)
     folder.mkdir(parents=True)
+    (folder / "given.txt").write_text(given)
     own = {**config, "environment": {"environment_class": "local", "cwd": str(folder)}}
     process_instance({"instance_id": f"t{number}", "problem_statement": "count"}, out, own, progress)
-    assert (folder / "numbers.txt").read_text() == "".join(f"{n}\\n" for n in range(10)), number
+    numbers = folder / "numbers.txt"
+    assert given or numbers.read_text() == "".join(f"{n}\\n" for n in range(10)), number
 with concurrent.futures.ThreadPoolExecutor(max_workers=jobs) as pool:
     list(pool.map(one, range(count)))
 """
@@ -176,23 +182,39 @@ def main() -> None:
             bare = _tree(words, environment)
             _tell(f"dogu's agents alone, sandbox {name}", bare, count)
             row("what the fleet adds", f"{(fleet.cpu_s / bare.cpu_s - 1) * 100:.0f} % CPU", "5 %")
-        _mini(place, count, server, boxed, free)
+        mini = _mini(place / "mini", count, server)
+        _beside("", mini, boxed, free)
+    with tempfile.TemporaryDirectory() as base, _Server(_CALLS, 0.0, "reads") as server:
+        place = Path(os.path.realpath(base))
+        tasks = _tasks(place / "tasks.jsonl", count, check="", files={"given.txt": _GIVEN})
+        reading = _fleet(place, "reads", tasks, server, sandbox="on")
+        _tell("ten files read: dogu, in the sandbox", reading, count)
+        _beside("ten files read: ", _mini(place / "mini", count, server, _GIVEN), reading)
+    with tempfile.TemporaryDirectory() as base:
+        place = Path(os.path.realpath(base))
         _many(place)
         _queued(place)
 
 
-def _mini(place: Path, count: int, server: _Server, boxed: Tree, free: Tree) -> None:
+def _mini(place: Path, count: int, server: _Server, given: str = "") -> Tree | None:
     python = os.environ.get("MINI_SWE_AGENT")
     if not python:
         print("MINI_SWE_AGENT names no Python: mini-swe-agent isn't measured", flush=True)
+        return None
+    place.mkdir()
+    words = [python, "-c", _MINI, str(place), str(count), str(_JOBS), server.url, given]
+    mini = _tree(words, {**os.environ, "HOME": str(place), "MSWEA_SILENT_STARTUP": "1"})
+    _tell(f"{'ten files read: ' if given else ''}mini-swe-agent, without one", mini, count)
+    return mini
+
+
+def _beside(what: str, mini: Tree | None, boxed: Tree, free: Tree | None = None) -> None:
+    if mini is None:
         return
-    (place / "mini").mkdir()
-    words = [python, "-c", _MINI, str(place / "mini"), str(count), str(_JOBS), server.url]
-    mini = _tree(words, {**os.environ, "HOME": str(place / "mini"), "MSWEA_SILENT_STARTUP": "1"})
-    _tell("mini-swe-agent, without one", mini, count)
     for name, ours in (("in the sandbox", boxed), ("without one", free)):
-        row(f"dogu {name} to mini-swe-agent, CPU", f"{ours.cpu_s / mini.cpu_s:.2f}", "0.1")
-        row(f"dogu {name} to mini-swe-agent, memory", f"{ours.peak_mb / mini.peak_mb:.2f}", "0.05")
+        if ours is not None:
+            row(f"{what}dogu {name} to mini-swe-agent, CPU", f"{ours.cpu_s / mini.cpu_s:.2f}", "0.1")
+            row(f"{what}dogu {name} to mini-swe-agent, memory", f"{ours.peak_mb / mini.peak_mb:.2f}", "0.05")
 
 
 def _many(place: Path) -> None:
@@ -211,10 +233,17 @@ def _queued(place: Path) -> None:
     row(f"{_QUEUED:,} tasks queued and resumed", f"{queued_s:.1f} s + {resumed_s:.2f} s, {peak_mb:.0f} MB", "5 s")
 
 
-def _tasks(file: Path, count: int, check: str = "test $(wc -l < numbers.txt) = 10") -> Path:
+def _tasks(
+    file: Path,
+    count: int,
+    check: str = "test $(wc -l < numbers.txt) = 10",
+    files: Mapping[str, str] | None = None,
+) -> Path:
     with file.open("w") as lines:
         for number in range(count):
-            lines.write(json.dumps({"id": f"t{number}", "prompt": "count", "check": check}) + "\n")
+            lines.write(
+                json.dumps({"id": f"t{number}", "prompt": "count", "check": check, "files": files or {}}) + "\n"
+            )
     return file
 
 
@@ -240,8 +269,8 @@ def _tell(what: str, tree: Tree, count: int) -> None:
 class _Server:
     """The fake model, in a process of its own."""
 
-    def __init__(self, calls: int, delay_s: float) -> None:
-        words = [sys.executable, "-c", _SERVER, str(calls), str(delay_s)]
+    def __init__(self, calls: int, delay_s: float, kind: str = "commands") -> None:
+        words = [sys.executable, "-c", _SERVER, str(calls), str(delay_s), kind]
         self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def __enter__(self) -> _Server:
