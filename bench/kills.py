@@ -1,7 +1,8 @@
 """What is left when dogu is killed: `DOGU_KILLS` (60) kills at random moments of each of its phases, in turn.
 
-These are a command in a layer with its commit, one that is watched on the roots, an undo, a redo, and finishing what a
-killed one left (which is killed too). Somebody else and another dogu write beside it all the while. After each kill
+These are a command in a layer with its commit, one that is watched on the roots, an undo, a redo, finishing what a
+killed one left (which is killed too), and going on with a session (`--resume`) that was killed in each of these, which
+is killed too. Somebody else and another dogu write beside it all the while. After each kill
 the next dogu, asked for something else, must leave the tree as it was before or after, nothing of its own in the
 workspace, no process, and nothing of the others' touched. `DOGU_SEED` (14) chooses the moments.
 """
@@ -28,13 +29,16 @@ _COMMAND = (
     "sed -i s/a/b/ d/*; rm -rf gone; mv a c; mkdir -p new/deep; cp -r d new/deep; ln c link; chmod 600 keep; exit 0"
 )
 _CALL = ("call", "--approval-mode", "yolo", "run_shell_command")
-_PHASES = {
+_PHASES: dict[str, list[tuple[str, ...]]] = {
     "command": [(*_CALL, json.dumps({"command": _COMMAND}))],
     "watched command": [(*_CALL, json.dumps({"command": f"sleep 0 & {_COMMAND}"}))],
     "undo": [(*_CALL, json.dumps({"command": _COMMAND})), ("undo",)],
     "redo": [(*_CALL, json.dumps({"command": _COMMAND})), ("undo",), ("redo",)],
     "finishing": [(*_CALL, json.dumps({"command": _COMMAND})), ("undo",), ("undo",)],
 }
+_RESUME = ("-p", "hi", "--resume", "--model", "offline")
+_KILLED_BEFORE = {"finishing": "undo"} | {f"resume of {phase}": phase for phase in _PHASES if phase != "finishing"}
+_PHASES.update({name: [*_PHASES[phase], _RESUME] for name, phase in _KILLED_BEFORE.items() if name != "finishing"})
 _EARLIEST_S = 0.25
 
 
@@ -71,15 +75,15 @@ class Trial:
         if lost:
             return self._wrong(phase, f"touched {lost[:3]}")
         # What was only watched may be theirs: with the user's word it is taken back, and theirs with it.
-        if phase == "watched command" and self._after(["undo", "--unsure"]) != self._before:
+        if "watched" in phase and self._after(["undo", "--unsure"]) != self._before:
             return self._wrong(phase, "not taken back")
         return result
 
     def _killed(self, phase: str) -> str:
         steps, states = _PHASES[phase], [self._before]
         for argv in steps[:-1]:
-            if phase == "finishing" and argv[0] == "undo":
-                self._kill(argv, "undo")
+            if phase in _KILLED_BEFORE and argv is steps[-2]:
+                self._kill(argv, _KILLED_BEFORE[phase])
             else:
                 self._dogu(argv).communicate()
                 states.append(self._tree())
@@ -88,10 +92,10 @@ class Trial:
         self._dogu(["sessions"]).communicate()
         now = self._tree()
         temporary = [path for path in self.root.rglob(".dogu-*") if path.parent.name != "second"]  # of one that lives
-        if phase == "watched command":
+        if "watched" in phase:
             self._dogu(["undo"]).communicate()
             is_right = True  # seen when the others are over
-        elif phase in ("command", "finishing"):
+        elif phase in ("command", "finishing", "resume of command", "resume of undo"):
             is_right = now == states[0] or self._after(["undo"]) == states[0]
         else:
             is_right = now in states and self._after(["redo" if phase == "undo" else "undo"]) in states

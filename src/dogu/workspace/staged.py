@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -48,17 +48,28 @@ Stamp = tuple[int, int, int] | tuple[()]
 """What a path held: mtime and ctime in ns, inode; of a folder only the inode, the times are 0. () is nothing."""
 
 
+class Share(NamedTuple):
+    """What a command can have done to the content of a file that was there: it never cut away the first `kept_bytes`,
+    wrote nothing but behind the end, or may have stretched it, which makes zeros."""
+
+    kept_bytes: int
+    only_appends: bool
+    stretches: bool
+
+
 class Written(msgspec.Struct, frozen=True):
     """What the kernel says that a command without a layer wrote.
 
     By path (absolute, real) what it held before the first time, the inode that the last time leaves there (0: nothing,
     -1: a new one, -2: somebody else's), and until when (ns) a change of it is the command's; its moves of folders, and
-    of files that it had not written; and until when it had files open, by inode.
+    of files that it had not written; and by inode until when it had files open, and its `shares` in what is in those
+    that it opened (0: in any).
     """
 
     paths: Mapping[str, tuple[Stamp, int, int]]
     moves: tuple[tuple[str, str], ...] = ()
     open_ns: Mapping[int, int] = {}
+    shares: Mapping[int, Share] = {}
 
 
 Later = Callable[[], tuple[Written, bool]]

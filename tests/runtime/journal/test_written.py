@@ -323,6 +323,64 @@ async def test_who_has_a_file_open_when_the_command_is_over_may_have_written_to_
     assert (place.root / "b").read_text() == "1\n"
 
 
+@pytest.mark.parametrize(
+    ("command", "length"),
+    [
+        ("exec 3>>f; echo new >&3; WAIT; seq 9999 >&3", 0),  # longer than it was, and nothing of it is left
+        ("exec 3>>f; echo new >&3; WAIT; echo more >&3", 5),
+        ("exec 3<>f; echo new >&3; WAIT; echo more >&3", 5),
+        ("exec 3<>f; head -c 600 /dev/zero | tr '\\0' x >&3; WAIT; seq 9999 >&3", 50),
+        ("exec 3>>f; echo new >&3; WAIT; echo more >&3", 5000),
+        ("echo new >> f; WAIT", 5),
+        ("chmod 600 f; WAIT", 5),
+    ],
+)
+async def test_what_somebody_cuts_away_or_stretches_while_the_command_writes_is_unsure(
+    place: Place, command: str, length: int
+):
+    place.fill({"f": "line\n" * 200})
+
+    async def somebody() -> None:
+        await appears(place.root / "go")
+        os.truncate(place.root / "f", length)  # which opens nothing
+        (place.root / "went").touch()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(somebody)
+        await place.run(command.replace("WAIT", ": > go; until [ -e went ]; do sleep 0.01; done"))
+    held = (place.root / "f").read_bytes()
+    assert place.left() == dict.fromkeys(("f", "went"), "unsure")
+    assert (place.root / "f").read_bytes() == held
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "os.truncate('f', 5)",
+        "f = open('f', 'r+'); f.truncate(5); f.seek(900); f.write('x')",
+        "f = open('f', 'a'); f.truncate(5000)",
+        "os.posix_fallocate(os.open('f', os.O_RDWR), 0, 5000)",
+        "f = open('f', 'r+'); f.write('another'); f.seek(2000); f.write('far')",
+        "f = open('f', 'r+'); f.seek(100); f.write('\\0' * 50)",
+        "f = open('f', 'a'); f.write('x'); os.write(os.open(f'/proc/self/fd/{f.fileno()}', os.O_WRONLY | os.O_TRUNC), b'y')",
+        "import mmap; m = mmap.mmap(os.open('f', os.O_RDWR), 0); m[5:9] = b'mmap'",
+        "os.ftruncate(os.open('f', os.O_RDWR), 0)",
+        "os.rename('f', 'g'); os.truncate('g', 3); os.unlink('h'); open('f', 'w').write('another')",
+        "open('f', 'a').write('x'); os.replace('f', 'h'); os.close(os.open('f', os.O_CREAT | os.O_WRONLY))",
+    ],
+)
+async def test_what_the_command_cuts_away_or_stretches_itself_is_its_own(place: Place, program: str):
+    place.fill({"f": "line\n" * 200, "h": "h"})
+    before = place.tree()
+    await place.run(sys.executable, "-c", f"import os; {program}")
+    after = place.tree()
+    assert after != before
+    assert place.left() == {}
+    assert place.tree() == before
+    assert place.left(is_redo=True) == {}
+    assert place.tree() == after
+
+
 async def test_a_folder_that_was_moved_out_is_unsure_with_all_that_was_in_it(place: Place):
     place.fill({"d/f": "f", "d/e/g": "g"})
     await place.run("mv d ..")

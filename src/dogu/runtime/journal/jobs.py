@@ -1,6 +1,6 @@
 """What background jobs write after their call: known as theirs whenever the roots are looked at.
 
-Above: `journal`, which looks and notes. Below: `watch`, which tells whose a change is.
+Above: `journal`, which looks and notes. Below: `authorship`, which tells whose a change is.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dogu.language import told
+from dogu.runtime.journal.authorship import FOREIGN, Authorship, stamp_of
 from dogu.runtime.journal.log import Record
-from dogu.runtime.journal.watch import FOREIGN, Authorship, stamp_of
-from dogu.workspace.staged import Written
+from dogu.workspace.staged import Share, Written
 
 if TYPE_CHECKING:
+    from dogu.runtime.journal.authorship import Opened
     from dogu.runtime.journal.log import ChangeRecord
     from dogu.workspace.snapshot.trees import TreeChange
     from dogu.workspace.staged import Later, Stamp
@@ -69,7 +70,9 @@ class JobWrites:
             elif change is not None and change.after is not None and now != FOREIGN:
                 paths[path] = (stamp_of(change.after), change.after.stamp[2], last_ns)
         moves = tuple(move for move in self.written.moves if move[1] not in seen)
-        self.written = Written(paths, moves)
+        late = {now for _, now, last_ns in paths.values() if last_ns >= until_ns}
+        shares = {inode: share for inode, share in self.written.shares.items() if inode in late or not inode}
+        self.written = Written(paths, moves, shares=shares)
 
 
 def asked(jobs: Sequence[JobWrites]) -> list[Written]:
@@ -80,7 +83,7 @@ def asked(jobs: Sequence[JobWrites]) -> list[Written]:
 
 
 def shared_out(
-    jobs: Sequence[JobWrites], seen: Sequence[TreeChange], written: Written | None, began_ns: int
+    jobs: Sequence[JobWrites], seen: Sequence[TreeChange], written: Written | None, began_ns: int, opened: Opened
 ) -> tuple[list[TreeChange], list[tuple[JobWrites, list[TreeChange]]]]:
     """Say of what a look saw that began at a time, beside a command that has `written`, what which job did.
 
@@ -91,7 +94,7 @@ def shared_out(
     left = [*seen]
     owned: list[tuple[JobWrites, list[TreeChange]]] = []
     for job in jobs:
-        covers = Authorship(job.written, seen).covers
+        covers = Authorship(job.written, seen, opened).covers
         own = [change for change in left if touched[change.path] < 2 and covers(change)]
         if own:
             owned.append((job, own))
@@ -111,4 +114,9 @@ def _joined(known: Written, later: Written) -> Written:
         before, then, _ = paths.get(path, (first, first[2] if first else 0, 0))
         is_other = then not in (-1, first[2] if first else 0)
         paths[path] = (before, FOREIGN if is_other else now, until_ns)
-    return Written(paths, known.moves + later.moves)
+    shares = dict(later.shares)
+    for inode, (kept_bytes, only_appends, stretches) in known.shares.items():
+        also = later.shares.get(inode, Share(kept_bytes, only_appends, stretches))
+        kept_bytes, only_appends = min(kept_bytes, also.kept_bytes), only_appends and also.only_appends
+        shares[inode] = Share(kept_bytes, only_appends, stretches or also.stretches)
+    return Written(paths, known.moves + later.moves, shares=shares)

@@ -15,6 +15,7 @@ from anyio import to_thread
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
+from dogu.runtime.journal.authorship import Authorship
 from dogu.runtime.journal.choice import Consent, Wanted
 from dogu.runtime.journal.committing import Stager, lost_notes
 from dogu.runtime.journal.entries import Entries, Entry, net_changes
@@ -37,7 +38,7 @@ from dogu.runtime.journal.undo import (
     tried_again,
     undo_title,
 )
-from dogu.runtime.journal.watch import Authorship, ChangeWatch, ToldOf, UnwatchedError
+from dogu.runtime.journal.watch import ChangeWatch, ToldOf, UnwatchedError
 from dogu.runtime.journal.words import unsure_notes, writable
 from dogu.workspace.atomic_write import AtomicWriter
 from dogu.workspace.files import FileChange
@@ -360,7 +361,7 @@ class Journal:
         known = asked(self._jobs)
         began_ns = time.time_ns()
         seen = self._watch.look([*known, written] if written is not None else known)
-        left, owned = shared_out(self._jobs, seen, written, began_ns)
+        left, owned = shared_out(self._jobs, seen, written, began_ns, self._watch.opened)
         for job, own in owned:
             self._note_of_job(job, own)
         self._jobs = [job for job in self._jobs if not job.is_over]
@@ -426,7 +427,9 @@ class Journal:
         noted = self._known.calls.get(number)
         already = {change.path: change.after for change in noted.changes} if noted else {}
         has_ended = later is None and not self._jobs
-        covers = Authorship(written, everything, has_ended=has_ended).covers if written is not None else None
+        covers = None
+        if written is not None:
+            covers = Authorship(written, everything, self._watch.opened, has_ended=has_ended).covers
         changes, contents = self._watch.as_records(seen, already, self._is_inside, self.kept, covers)
         if changes:
             notes = self._watch.notes if any(change.is_loss for change in changes) else ()

@@ -11,7 +11,8 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeGuard
+from io import BytesIO
+from typing import TYPE_CHECKING, BinaryIO, TypeGuard
 
 import msgspec
 
@@ -27,12 +28,11 @@ from dogu.workspace.snapshot.rows import BY_LINK
 if TYPE_CHECKING:
     from dogu.workspace.snapshot.limits import SnapshotLimits
     from dogu.workspace.snapshot.trees import SnapshotRow, TreeChange, TreeSnapshots
-    from dogu.workspace.staged import Later, Stamp, Written
+    from dogu.workspace.staged import Later, Written
 
 _GOING = "tree.going"
 _LOCK_NAME = "journal.lock"
 _MOST_NAMED = 5
-FOREIGN = -2  # instead of an inode: somebody else's
 _REST = 10  # after a look in vain, for so many times as long as it took
 
 
@@ -183,6 +183,15 @@ class ChangeWatch:
             records.append(ChangeRecord(os.fsencode(change.path), before, after, outside, is_unsure=is_unsure))
         return records, contents
 
+    def opened(self, row: SnapshotRow, path: str) -> BinaryIO:
+        """Open what a file at a path held at a look, or what was kept of it before it went on. Raises OSError."""
+        data = self._content(row)
+        if data is not None:
+            return BytesIO(data)
+        status = os.lstat(path)
+        is_it = (status.st_mtime_ns, status.st_ctime_ns, status.st_ino) == row.stamp
+        return open(path if is_it else os.path.join(self._going, f"{row.stamp[2]}"), "rb")
+
     def discard(self) -> None:
         """Remove what served only the looks."""
         self.forget_going()
@@ -257,88 +266,6 @@ class ToldOf:
     def __call__(self, written: Written | None, later: Later | None = None) -> None:
         """Take what it wrote."""
         self.last = written, later
-
-
-class Authorship:
-    """Tells which of all `changes` that a look saw a command made: those that it is known to have written, of what the
-    look before it saw, to what the look after it sees. Anything between that isn't its own leaves another stamp or
-    inode, or comes long after the command's last call, or was seen by the supervisor; what somebody has open to write
-    when all of the command `has_ended` may hold theirs. What was written by one name counts for a file's others."""
-
-    def __init__(self, written: Written, changes: Sequence[TreeChange], *, has_ended: bool = False) -> None:
-        self._has_ended = has_ended
-        self._paths = written.paths
-        self._moves = [(os.path.join(old, ""), os.path.join(new, "")) for old, new in written.moves]
-        self._first = {first for first, _, _ in written.paths.values()}
-        self._came = {new: old for old, new in written.moves}
-        self._before = {stamp_of(change.before) for change in changes}
-        self._after = {stamp_of(change.after) for change in changes}
-        self._until_ns: dict[int, int] = {}
-        for first, now, until_ns in written.paths.values():
-            for inode in {*first[2:], now} if now != -2 else ():
-                self._until_ns[inode] = max(until_ns, self._until_ns.get(inode, 0))
-
-    def covers(self, change: TreeChange) -> bool:
-        """Whether this change is the command's."""
-        is_told = self._is_told_of(change)
-        is_file = change.after is not None and change.after.kind == "file"
-        return is_told and not (is_file and self._has_ended and fs.is_open_for_writing(change.path))
-
-    def _is_told_of(self, change: TreeChange) -> bool:
-        names = self._names(change.path)
-        known = [self._paths[name] for name in names if name in self._paths]
-        is_moved = len(names) > 1
-        if change.before is not None:
-            stamp = stamp_of(change.before)
-            own = self._paths.get(change.path)
-            is_exact = own is not None and own[0] and change.before.links < 2
-            is_from_before = stamp == own[0] if own and is_exact else stamp in self._first or stamp in self._after
-        else:
-            came = {stamp_of(change.after), *(first for first, _, _ in known)} & self._before
-            is_from_before = any(not first for first, _, _ in known) or (is_moved and bool(came))
-        if change.after is None:
-            is_left = any(change.path.startswith(old) for old, _ in self._moves)
-            return is_from_before and (is_left or any(inode == 0 for _, inode, _ in known[:1]))
-        if not is_from_before or not self._came_as_seen(change):
-            return False
-        is_now = any(self._leaves(change.after, each) for each in known) or self._was_written_by_another_name(change)
-        return is_now or (is_moved and stamp_of(change.after) in self._before)
-
-    def _came_as_seen(self, change: TreeChange) -> bool:
-        """Whether a file that was moved here was moved as the look before saw it, and as nobody else had saved it."""
-        old = self._paths.get(self._came.get(change.path, ""))
-        if old is None or change.after is None or change.after.kind == "folder":
-            return True
-        first, now, _ = old
-        return now != FOREIGN and (not first or first in self._before)
-
-    def _leaves(self, row: SnapshotRow, told_of: tuple[Stamp, int, int]) -> bool:
-        first, now, until_ns = told_of
-        written_ns, changed_ns, inode = row.stamp
-        last_ns = written_ns if row.where == BY_LINK else changed_ns  # the look itself has linked it
-        is_it = now in (-1, inode) or (now == 0 and first[2:] == (inode,))
-        return is_it and (last_ns <= until_ns or row.kind == "folder")
-
-    def _was_written_by_another_name(self, change: TreeChange) -> bool:
-        if change.before is None or change.after is None or max(change.before.links, change.after.links) < 2:
-            return False
-        _, last_ns, inode = change.after.stamp
-        return inode == change.before.stamp[2] and last_ns <= self._until_ns.get(inode, 0)
-
-    def _names(self, path: str) -> list[str]:
-        """Return a path and those that it had before, as folders above it were moved."""
-        names = [path]
-        for old, new in reversed(self._moves):
-            if names[-1].startswith(new):
-                names.append(old + names[-1][len(new) :])
-        return names
-
-
-def stamp_of(row: SnapshotRow | None) -> Stamp:
-    """Return what a look saw as the kernel tells it."""
-    if row is None:
-        return ()
-    return (0, 0, row.stamp[2]) if row.kind == "folder" else row.stamp
 
 
 def _with_peers(state: State, row: SnapshotRow | None, path: str, names: Mapping[int, Sequence[str]]) -> State:

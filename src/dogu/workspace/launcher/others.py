@@ -24,12 +24,17 @@ from dogu.workspace.launcher.libc import libc
 _CLOSED, _OPENED, _IGNORED = 0x8, 0x20, 0x8000
 _NOT_THROUGH_LINKS = 0x02000000
 _HEARS_NO_MORE = (errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.ENOMEM, errno.EBADF)  # /proc/sys/fs/inotify
+ALL = 1 << 62  # bytes: more than any file has
 _EVENT = struct.Struct("iIII")
 _READ_BYTES = 1 << 16
 
 
 class Others:
-    """Counts, by inode; `until_ns` says for how long a file matters."""
+    """Counts, by inode; `until_ns` says for how long a file matters.
+
+    `shares` say, by inode, what the command can have done to files: how many bytes of the beginning it never cut away,
+    whether all it did was to append, and whether it may have stretched it. With one of 0, it may have been to any.
+    """
 
     def __init__(self, until_ns: Callable[[int], int]) -> None:
         self._until_ns = until_ns
@@ -42,6 +47,12 @@ class Others:
         self._closes: Counter[int] = Counter()
         self._closed_ns: dict[int, int] = {}
         self._opens_somewhere = 0
+        self.shares: dict[int, tuple[int, bool, bool]] = {}
+
+    def writes(self, inode: int, kept_bytes: int, *, only_appends: bool, stretches: bool = False) -> None:
+        """Note that the command is about to open, cut or stretch a file, and leaves so many bytes of its beginning."""
+        kept, appends, stretched = self.shares.get(inode, (ALL, True, False))
+        self.shares[inode] = min(kept, kept_bytes), appends and only_appends, stretched or stretches
 
     def opens(self, path: bytes, inode: int) -> bool:
         """Note that the command is about to open a file; False where another has it open to write, or might unheard."""
@@ -62,6 +73,7 @@ class Others:
         if not stat.S_ISREG(os.lstat(path).st_mode):
             return True
         self.hear()  # that another one had its inode
+        self.shares[inode] = 0, False, True
         is_heard = self._watch(path, inode)
         self._closes[inode] = 0
         self._opens[inode] = fs.is_open_for_writing(os.fsdecode(path))
@@ -73,6 +85,7 @@ class Others:
     def opens_unseen(self) -> None:
         """Note that the command is about to open one of its open files again, which may be any."""
         self._opens_somewhere += 1
+        self.shares[0] = 0, False, True
 
     def forget_old(self, now_ns: int) -> None:
         """Stop hearing of files that don't matter any more: those that the command has open yet matter."""
@@ -107,6 +120,7 @@ class Others:
         held = {inode for inode in self._paths if self.is_open(inode)}
         own = self._closed_ns | dict.fromkeys(held, time.time_ns())
         self._opens, self._closes, self._closed_ns, self._opens_somewhere = Counter(held), Counter(), {}, 0
+        self.shares = {inode: (ALL, self.shares[inode][1], False) for inode in held & self.shares.keys()}
         return foreign, {inode: until_ns for inode, until_ns in own.items() if inode not in foreign}
 
     def close(self) -> None:

@@ -17,12 +17,13 @@ import struct
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from dogu.workspace.launcher.going import Going
 from dogu.workspace.launcher.libc import libc
 from dogu.workspace.launcher.notices import Notice, Notices, path_of, tell
-from dogu.workspace.launcher.others import Others
+from dogu.workspace.launcher.others import ALL, Others
 from dogu.workspace.launcher.seccomp import telling
 
 _OPENAT2 = 437
@@ -30,6 +31,7 @@ _NO_OTHER_FILE_SYSTEM, _NO_MAGIC, _BENEATH = 1, 2, 8
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _NO_FOLLOW = 0x100  # AT_SYMLINK_NOFOLLOW
 _NO_REPLACE, _EXCHANGE = 1, 2
+_KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE
 _PLACE = os.O_PATH | os.O_CLOEXEC if hasattr(os, "O_PATH") else 0
 _MOST_PATHS = 100_000
 _MOST_AWAITED = 100
@@ -37,6 +39,7 @@ _PACKET_BYTES = 60_000
 _MOST_OPEN = 2000
 GONE, NEW, FOREIGN = 0, -1, -2  # instead of an inode: nothing, one that isn't known yet, somebody else's since
 _OPENED_AGAIN = b"/proc/", b"/dev/fd/", b"/dev/std"
+_STREAMS = {b"/dev/stdin": b"0", b"/dev/stdout": b"1", b"/dev/stderr": b"2"}
 _OWN_NS = 2_000_000_000  # what changes a file longer after the call isn't taken for the command's
 
 _Item = TypeVar("_Item", tuple[bytes, "Stamp", int, int], tuple[bytes, bytes])
@@ -45,16 +48,27 @@ Stamp = tuple[int, int, int] | tuple[()]
 
 
 class _Call(NamedTuple):
-    """What a call does, and the places of its arguments: a descriptor, a path (`notices.path_of`), flags."""
+    """What a call does, and the places of its arguments: a descriptor, a path (`notices.path_of`), flags.
+
+    `how` is the place of an open's own flags, `cuts` of the length that a file is cut or stretched to.
+    """
 
     does: str
     folder: int | None = None
     path: int | None = None
     follows: bool = False
     flags: int | None = None
+    how: int | None = None
+    cuts: int | None = None
 
 
-_OPEN, _OPENAT = _Call("open", None, 0, follows=True), _Call("open", 0, 1, follows=True)
+_OPEN, _OPENAT = _Call("open", None, 0, follows=True, how=1), _Call("open", 0, 1, follows=True, how=2)
+_OPEN_ANYHOW, _CREATE = _Call("open", 0, 1, follows=True), _Call("open", None, 0, follows=True)
+_CUT, _CUT_OPEN, _FALLOCATE = (
+    _Call("change", None, 0, True, cuts=1),
+    _Call("change", 0, cuts=1),
+    _Call("change", 0, flags=1, cuts=2),
+)
 _MAKE, _MAKEAT = _Call("make", None, 0), _Call("make", 0, 1)
 _SET_LINK = _Call("change", None, 0)
 _REMOVE, _REMOVEAT = _Call("remove", None, 0), _Call("remove", 0, 1)
@@ -63,7 +77,8 @@ _SET, _SETAT = _Call("change", None, 0, follows=True), _Call("change", 0, 1, fol
 _SETAT4 = _Call("change", 0, 1, follows=True, flags=4)
 _CALLS: dict[str, dict[int, _Call]] = {
     "x86_64": {
-        **{2: _OPEN, 85: _OPEN, 257: _OPENAT, 437: _OPENAT, 76: _SET},  # open, creat, openat, openat2, truncate
+        **{2: _OPEN, 85: _CREATE, 257: _OPENAT, 437: _OPEN_ANYHOW},  # open, creat, openat, openat2
+        **{76: _CUT, 77: _CUT_OPEN, 285: _FALLOCATE},  # truncate, ftruncate
         **{82: _RENAME, 264: _Call("rename", 0, 1), 316: _RENAMEAT},
         **{87: _REMOVE, 84: _REMOVE, 263: _REMOVEAT},
         **{83: _MAKE, 258: _MAKEAT, 133: _MAKE, 259: _MAKEAT},  # mkdir, mknod
@@ -75,14 +90,23 @@ _CALLS: dict[str, dict[int, _Call]] = {
         **{188: _SET, 189: _SET_LINK, 197: _SET, 198: _SET_LINK},  # xattrs
     },
     "aarch64": {
-        **{56: _OPENAT, 437: _OPENAT, 45: _SET, 38: _Call("rename", 0, 1), 276: _RENAMEAT, 35: _REMOVEAT},
+        **{
+            56: _OPENAT,
+            437: _OPEN_ANYHOW,
+            45: _CUT,
+            46: _CUT_OPEN,
+            47: _FALLOCATE,
+            38: _Call("rename", 0, 1),
+            276: _RENAMEAT,
+            35: _REMOVEAT,
+        },
         **{34: _MAKEAT, 33: _MAKEAT, 37: _Call("link", 0, 1), 36: _Call("make", 1, 2)},
         **{53: _Call("change", 0, 1, follows=True), 452: _SETAT, 54: _SETAT4, 88: _SETAT},
         **{5: _SET, 6: _SET_LINK, 14: _SET, 15: _SET_LINK},
     },
 }
 # Told only if an argument has any of these bits: opens that write, times that are set by a path. What is done to an
-# open file isn't told: it was when that was opened for writing.
+# open file isn't told, since it was opened for writing, but for what takes away of what it held.
 _FLAGGED = {
     "x86_64": ((2, 1, _WRITES), (257, 2, _WRITES), (280, 1, 0xFFFFFFFF)),
     "aarch64": ((56, 2, _WRITES), (88, 1, 0xFFFFFFFF)),
@@ -127,7 +151,9 @@ class Writes(Notices):
             self._decide_on_two(notice, call, named, flags)
             return
         if named.startswith(_OPENED_AGAIN):
-            self._others.opens_unseen()
+            named = _opened_again(named, notice.pid)
+            if named.startswith(b"/proc/"):
+                self._others.opens_unseen()
         path = self._resolved(named, follows=call.follows and not flags & _NO_FOLLOW)
         stamp = _stamp(path)
         if call.does == "remove":
@@ -136,6 +162,7 @@ class Writes(Notices):
                 self._note(path, stamp, GONE)
         elif (call.does != "make" if stamp else call.does != "change") and self.still_waits(notice):
             self._decide_on_one(path, stamp, is_open=call.does == "open")
+            self._note_share(stamp, call, notice.words, flags)
 
     def _keep(self, path: bytes, stamp: Stamp, *, goes: bool) -> None:
         if self._going is not None and stamp and stamp[1]:
@@ -151,6 +178,18 @@ class Writes(Notices):
             opens = self._others.opens if is_open else self._others.touches
             if not opens(path, stamp[2]):
                 self._until_ns[stamp[2]] = 0
+
+    def _note_share(self, stamp: Stamp, call: _Call, words: tuple[int, ...], flags: int) -> None:
+        """Note of a file that is there how much of it the call leaves, and what may be put there after it."""
+        if not stamp:
+            return
+        if call.cuts is not None:
+            only_stretches = call is _FALLOCATE and not flags & ~_KEEP_SIZE
+            kept_bytes = ALL if only_stretches else words[call.cuts]
+            self._others.writes(stamp[2], kept_bytes, only_appends=True, stretches=True)
+        elif call.does == "open":
+            how = os.O_TRUNC if call.how is None else words[call.how]
+            self._others.writes(stamp[2], 0 if how & os.O_TRUNC else ALL, only_appends=bool(how & os.O_APPEND))
 
     def answer(self) -> bool:
         """As above; then find out what was made last, before anybody puts something else in its place."""
@@ -192,10 +231,11 @@ class Writes(Notices):
 
         `paths` with what they held first, the inode that they should have now and until when (ns) a change of it is the
         command's; `moves` of folders, and of files that it hadn't written; and until when the command had files `open`,
-        by inode, which may have been noted before.
+        by inode, which may have been noted before; and the `shares` of `Others`, by inode.
         """
         self._note_made()
         over_ns = time.time_ns()
+        shares = self._others.shares
         foreign, open_ns = self._others.found()
         foreign |= {inode for inode, until_ns in self._until_ns.items() if not until_ns}
         noted = [
@@ -211,6 +251,9 @@ class Writes(Notices):
             yield {"paths": paths}
         for moves in _parts(self._moves):
             yield {"moves": moves}
+        rest = iter(shares.items())
+        while some := list(islice(rest, _MOST_OPEN)):
+            yield {"shares": some}
         yield {"open": [(inode, until_ns) for inode, until_ns in open_ns.items() if inode not in foreign][:_MOST_OPEN]}
         self._noted, self._moves = {}, []
         self._until_ns = {inode: over_ns + _OWN_NS for inode, until_ns in open_ns.items() if until_ns >= over_ns}
@@ -307,6 +350,13 @@ def _stamp(path: bytes) -> Stamp:
     if stat.S_ISDIR(status.st_mode):
         return (0, 0, status.st_ino)
     return (status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+
+
+def _opened_again(path: bytes, pid: int) -> bytes:
+    """Return the path of what a process opens by the number that it has it open with; else the path as it is."""
+    above, _, name = path.rpartition(b"/")
+    number = _STREAMS.get(path, name if above in (b"/dev/fd", b"/proc/self/fd", b"/proc/%d/fd" % pid) else b"")
+    return os.readlink(b"/proc/%d/fd/%s" % (pid, number)) if number.isdigit() else path
 
 
 def _is_full(path: bytes, stamp: Stamp) -> bool:

@@ -25,7 +25,7 @@ from dogu.workspace.launcher.job_folder import STREAMS
 from dogu.workspace.launcher.packets import Packets, is_ready
 from dogu.workspace.os_errors import explain, limit_words
 from dogu.workspace.process.launched import ForkServer, Launched, Spawned
-from dogu.workspace.staged import Written
+from dogu.workspace.staged import Share, Written
 from dogu.workspace.system import IS_LINUX, IS_WINDOWS, few_files_may_be_open, few_processes_may_run
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ class SupervisorLine:
         self._written: dict[str, tuple[Stamp, int, int]] = {}
         self._moves: list[tuple[str, str]] = []
         self._open_ns: dict[int, int] = {}
+        self._shares: dict[int, Share] = {}
 
     async def next_event(self) -> tuple[str, dict[str, Any]]:
         """Wait for the supervisor's next word: its name and its facts. Raises `SupervisorGoneError` after the last."""
@@ -143,14 +144,15 @@ class SupervisorLine:
             )
             self._moves += [(os.fsdecode(old), os.fsdecode(new)) for old, new in facts.get("moves", ())]
             self._open_ns.update(facts.get("open", ()))
+            self._shares.update((inode, Share(*share)) for inode, share in facts.get("shares", ()))
         self._total_bytes = facts.get("bytes", self._total_bytes)
         self.code_page = facts.get("code_page", 0)
         return event, facts
 
     def take_written(self) -> Written:
         """Return what the command was told to have written since this was asked last."""
-        written = Written(self._written, tuple(self._moves), self._open_ns)
-        self._written, self._moves, self._open_ns = {}, [], {}
+        written = Written(self._written, tuple(self._moves), self._open_ns, self._shares)
+        self._written, self._moves, self._open_ns, self._shares = {}, [], {}, {}
         return written
 
     def say(self, word: bytes) -> None:
