@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 from collections.abc import Generator, Iterator
@@ -39,6 +40,7 @@ SLOW = frozenset(
 _MCP_SERVER = ("mcp.server.mcpserver", "mcp.server.mcpserver.resolve", "mcp.server.elicitation", "uvicorn")
 _FAILED = pytest.StashKey[bool]()
 _ON_WINDOWS = os.name == "nt"
+_DEAF = "this user's programs hear of as many files as they may (fs.inotify.max_user_instances)"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -97,10 +99,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say which files this system can't load."""
+    """Say which files this system can't load, and which tests a user who hears of too much couldn't run."""
+    unheard = [report for report in terminalreporter.stats.get("skipped", ()) if _DEAF in str(report.longrepr)]
+    if unheard:
+        terminalreporter.write_line(f"NOT RUN {len(unheard)} tests of who wrote a file: {_DEAF}")
     files = [(name, why) for why, names in on_windows.CANNOT.items() for name in names if "::" not in name]
     for name, why in files if _ON_WINDOWS else ():
         terminalreporter.write_line(f"LEFT OUT {name}: {why}")
+
+
+@pytest.fixture
+def heard() -> None:
+    """What is told of who else writes: a user has 128 of it, in all programs together, or in all containers."""
+    one = ctypes.CDLL(None, use_errno=True).inotify_init1(os.O_CLOEXEC)
+    if one < 0:
+        pytest.skip(_DEAF)
+    os.close(one)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """What a command without a layer wrote is known by what the kernel tells of it, and only that is undone unasked."""
 
-import ctypes
 import os
 import stat
 import subprocess
@@ -90,15 +89,6 @@ async def appears(path: Path) -> None:
     with anyio.fail_after(30):
         while not path.exists():  # noqa: ASYNC110, ASYNC240  (another program makes it)
             await anyio.sleep(0.02)
-
-
-@pytest.fixture
-def heard() -> None:
-    """What is told of who else writes: a user has 128 of it, in all programs together, on some machines in all containers."""
-    one = ctypes.CDLL(None, use_errno=True).inotify_init1(os.O_CLOEXEC)
-    if one < 0:
-        pytest.skip("this user's programs hear of as many files as they may (fs.inotify.max_user_instances)")
-    os.close(one)
 
 
 @pytest.fixture

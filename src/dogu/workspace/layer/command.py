@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from glob import escape as glob_escape
 from glob import glob
+from itertools import dropwhile
 
 from dogu.workspace.held import head_of, held, untold
 from dogu.workspace.launcher.layers import holds_renames
@@ -26,23 +27,32 @@ from dogu.workspace.sandbox.watch import runs_later
 from dogu.workspace.sandbox.work import repositories
 from dogu.workspace.staged import CommandChanges, CommitReport, Later, StagedChange, Watching
 
-# What goes on after its command has ended must see others' changes, and they its: `&` alone, and what starts daemons.
-_GOES_ON = re.compile(
-    r"(?<![&<>|\d])&(?![&>\d])|\b(?:nohup|setsid|disown|daemonize|start-stop-daemon|tmux|screen|pg_ctl|coproc)\b"
-    r"|\s--(?:daemon(?:ize)?|detach(?:ed)?|background)\b|\b(?:docker|podman|gradlew?|bazel(?:isk)?|sbt|watchman)\b"
-)
-
+# What goes on after its command has ended must see others' changes, and they its: `&` that nobody waits for, daemons.
+_LEFT_BEHIND = re.compile(r"""(?<![&<>|\\])&(?=[\s)'"`;}]|$)|\s--(?:daemon(?:ize)?|detach(?:ed)?|background)\b""")
+_AWAITED = re.compile(r"(?:^|[;&\n(]|\bdo\b)[ \t]*wait\b(?!-)")
 # What waits for long does so for others, whom it must see and who must see it: files that come, logs that are followed.
 _WAITS = re.compile(
-    r"\bsleep\W{1,3}(?:inf|[2-9]\d(?!\d)|\d{3,}|\d+[mhd])|\b(?:while|until)\b|\bfor\s*\(\(\s*;"
-    r"|\btail\s[^|;&]*(?:-[0-9a-zA-Z]*[fF]|--follow)|\b(?:watch|inotifywait|fswatch|entr|flock|nodemon|wait)\b"
-    r"|--(?:watch|reload|serve)\b|\b(?:http\.server|runserver|uvicorn|gunicorn|vite|webpack-dev-server|live-server)\b"
-    r"|\b(?:npm|pnpm|yarn|bun)\s+(?:run\s+)?(?:dev|start|serve)\b|\b(?:serve_forever|inf(?:inity)?)\b"
+    r"\bsleep\W{1,3}(?:float\W{1,3})?(?:inf|[2-9]\d(?!\d)|\d{3,}|\d+[mhd])|\buntil\b|\bfor\s*\(\(\s*;"
+    r"|\bwhile\b(?!\s+(?:IFS=\S*\s+)?read\b)|\btail\s[^|;&]*(?:-[0-9a-zA-Z]*[fF]|--follow)"
+    r"|--(?:watch|reload|serve)\b(?!=(?:false|no|0))|\b(?:http\.server|runserver|serve_forever)\b"
+    r"|\b(?:npm|pnpm|yarn|bun)\s+(?:run\s+)?(?:dev|start|serve|watch)\b"
 )
+# Programs that do either, where they are run, not where a file or a package is called so.
+_STAYS = frozenset(
+    "nohup setsid disown daemonize start-stop-daemon tmux screen pg_ctl coproc docker docker-compose podman gradle "
+    "gradlew bazel bazelisk sbt watchman watch inotifywait fswatch entr flock nodemon wait-on uvicorn gunicorn vite "
+    "webpack-dev-server live-server".split()
+)
+_STARTS_ANOTHER = frozenset(
+    "sudo exec env time nice command timeout xargs stdbuf npx bunx uvx uv poetry pdm pipenv hatch pnpm npm yarn bun "
+    "run dlx x python python3 do then else".split()
+)
+_BETWEEN_RUNS = re.compile(r"""[;&|\n()'"`{}]+|\s-exec(?:dir)?\s""")
+_NOT_A_PROGRAM = re.compile(r"-\S*|\w+=\S*|[\d.]+[smh]?")
 _BETWEEN_PARTS = re.compile(r"[;&|\n()]+")
 _BETWEEN_WORDS = re.compile(r"""[\s'"<>=`]+""")
 _ONLY_NAMES = re.compile(
-    r"\s*(?:rm|mv|ln|ls|stat|find|test|\[|chmod|chown|chgrp|touch|unlink|mkdir|rmdir|mkfifo)\s[^<>]*$"
+    r"\s*(?:rm|mv|ls|stat|find|test|\[|chmod|chown|chgrp|touch|unlink|mkdir|rmdir|mkfifo)\s[^<>]*$"
 )  # opens nothing
 _RENAMES = re.compile(
     r"\bgit\b[^|;&\n]*\s(?:mv|worktree\s+move|submodule)\b|\brename\w*\b"
@@ -91,7 +101,7 @@ class CommandLayers:
         return self._without.get(command, "")
 
     def _must_be_seen(self, command: str, roots: Sequence[str]) -> bool:
-        if self.goes_without(command) or _GOES_ON.search(command) or _WAITS.search(command):
+        if self.goes_without(command) or _is_left_behind(command) or _WAITS.search(command) or _stays(command):
             return True
         if _opens_pipe(command, roots) or (not holds_renames() and _links_and_compares(command)):
             return True
@@ -218,6 +228,22 @@ class CommandLayers:
         for folder in {self._folder, *others, *map(shared_place, roots)}:
             clear_dead(folder)
         self._has_cleared = True
+
+
+def _is_left_behind(command: str) -> bool:
+    """Whether something is put into the background that the command doesn't wait for at its end."""
+    ends = [awaited.end() for awaited in _AWAITED.finditer(command)]
+    return _LEFT_BEHIND.search(command, ends[-1] if ends else 0) is not None
+
+
+def _stays(command: str) -> bool:
+    """Whether a program is run that goes on, or waits for others."""
+    for part in _BETWEEN_RUNS.split(command):
+        words = (os.path.basename(word) for word in part.split())
+        run = [*dropwhile(lambda word: word in _STARTS_ANOTHER or _NOT_A_PROGRAM.fullmatch(word), words)][:2]
+        if run[1:] == ["watch"] or (run[:1] and run[0] in _STAYS and run != ["vite", "build"]):
+            return True
+    return False
 
 
 def _links_and_compares(command: str) -> bool:

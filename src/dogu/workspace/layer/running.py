@@ -36,7 +36,7 @@ __all__ = ["CommandLayers", "CommandRunner", "Ending", "How", "Settled", "check_
 
 
 _MOST_READ_CHARS = 20_000
-_BOUNDARY = ("cross-device", "EXDEV")
+_BOUNDARY = ("cross-device", "EXDEV", "hardlink different from source")  # the last is git's
 
 
 class _Unfit(msgspec.Struct, frozen=True):
@@ -50,11 +50,17 @@ class _Unfit(msgspec.Struct, frozen=True):
 
 _RENAMES = _Unfit(
     sentence(
-        "It renames an existing folder, which a layer can't do, so it ran without one: `dogu undo` "
-        "leaves what somebody else may have changed, unless you add `--unsure`."
+        "It renames an existing folder, or clones by hard links, which a layer can't do, so it ran without one: "
+        "`dogu undo` leaves what somebody else may have changed, unless you add `--unsure`."
     ),
-    sentence("An existing folder can't be renamed in the layer this ran in: call it again, and it runs without one."),
-    sentence("An existing folder can't be renamed in a layer, so its changes can't be shown before they are kept."),
+    sentence(
+        "An existing folder can't be renamed, nor a repository cloned by hard links, in the layer this ran in: "
+        "call it again, and it runs without one."
+    ),
+    sentence(
+        "An existing folder can't be renamed, nor a repository cloned by hard links, in a layer, so its changes can't "
+        "be shown before they are kept."
+    ),
 )
 _IS_HELD = _Unfit(
     sentence(
@@ -249,7 +255,8 @@ class _AskedHosts:
 
 
 def _wanted_to_rename(result: ProcessResult) -> bool:
-    """Whether the command failed at what an unprivileged layer can't: renaming a folder that was there before.
+    """Whether the command failed at what an unprivileged layer can't: renaming a folder that was there before, and
+    showing a file that was there under the number that it had, once it is linked to.
 
     Where renames are told (`launcher.renames`) that is known, elsewhere what the command says must do.
     """
