@@ -64,6 +64,13 @@ def test_the_json_of_a_call_says_what_became_of_its_jobs(program: Program, words
     assert lives(program.root) == (state == "kept")
 
 
+def test_a_job_s_name_is_shown_and_never_obeyed_by_the_terminal(program: Program):
+    done = program.run("call", "--approval-mode", "yolo", "run_shell_command", f"command=({_SERVER}) & : '\x1b[2J'")
+    assert "\x1b" not in done.stderr.decode() + program.run("jobs").stdout.decode()
+    (job,) = jobs_of(program)
+    assert program.run("jobs", "stop", str(job["pid"])).stdout.decode().endswith("'␛[2J'\n")
+
+
 def test_a_call_without_jobs_says_nothing_of_them(program: Program):
     done = program.run("call", "--json", "--approval-mode", "yolo", "run_shell_command", "command=echo one")
     assert "jobs" not in json.loads(done.stdout)

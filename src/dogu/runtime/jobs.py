@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dogu.contract import ErrorKind, ToolError
 from dogu.language import say, told
 from dogu.runtime.journal.words import path_within
+from dogu.workspace.visible import make_visible, visible_line
 
 if TYPE_CHECKING:
     from dogu.workspace.process.jobs import Job, SettledJob
@@ -56,7 +57,7 @@ def job_line(job: StoredJob, folder: str = "") -> str:
         "command": _short(record.command),
         "age": _age(time.time() - record.started_at),
     }
-    where = "" if record.directory == folder else f"  [{path_within(folder, record.directory)}]"
+    where = "" if record.directory == folder else f"  [{visible_line(path_within(folder, record.directory))}]"
     if not job.is_running:
         return say("{pid}  ended  {age}  {command}", **values) + where
     if job.is_elsewhere:
@@ -137,7 +138,7 @@ def stop_job(job: StoredJob) -> str:
 
 
 def _short(command: str) -> str:
-    line = " ".join(command.split())
+    line = make_visible(" ".join(command.split()))
     return line if len(line) <= _LONGEST_COMMAND_CHARS else line[:_LONGEST_COMMAND_CHARS] + "..."
 
 

@@ -49,12 +49,9 @@ _VISUAL = frozenset(
         *("ranger", "tig", "vifm", "weechat"),
     )
 )
-# What makes an editor end by itself, or not draw: ex and silent mode, commands that quit, a question for its version.
-_BATCH = re.compile(
-    r"-\S*[eEs]s?|-(?:c|-cmd|S)|\+.*|--(?:headless|version|help|noplugin)|-h|-V|-Q|--?batch|--script.*|--eval.*"
-)
-_ENDS = re.compile(r"-[dnptwx]*[ghevVq].*|--version|--help|-o.*|--(?:chg|err|equ)exit.*")
-_DETACHED = re.compile(r"--daemon.*|--fg-daemon.*|-n|--no-wait|-e.*")
+_WAITING = _EDITORS | _EMACS | _VISUAL
+# With these alone they draw, and wait for keys; any other option may have them end by themselves.
+_DRAWS = re.compile(r"-(?:[RMnNOopuUidtbm]\d*|nw|-clean|-no-window-system|-interval.*)?|-")
 # Programs that run the one named in their words: the options that take the next word, and the words before that one.
 _WRAPPERS = {
     **dict.fromkeys(("builtin", "busybox", "command", "nohup", "setsid"), ("", 0)),
@@ -74,6 +71,7 @@ _WRAPPERS = {
     "time": ("-f -o --format --output", 0),
     "timeout": ("-k -s --kill-after --signal", 1),
 }
+_ASKS = {"command": ("-v", "-V"), "sudo": ("-l", "-v")}  # these run nothing
 _BEFORE_COMMANDS = frozenset(("!", "(", "{", "do", "elif", "else", "if", "then", "until", "while"))
 _ASSIGNMENT = re.compile(r"\w+\+?=.*", re.DOTALL)
 _MOST_SHELLS = 4
@@ -85,9 +83,10 @@ def needs_terminal(command: str, depth: int = 0) -> str:
     """Return the program in a command line that would wait for keys; "" where none is known to.
 
     Only what is plain to see is looked at, and only what can't end by itself counts: what is overlooked is ended by its
-    supervisor, once it has drawn a screen and is silent.
+    supervisor, once it has drawn a screen and is silent. That isn't seen where its output goes into a file.
     """
-    command = command.partition("<<")[0]  # what follows is text
+    command, is_text_given, _ = command.partition("<<")
+    command += is_text_given[:1]
     for part in _BOUNDARIES.split(command):
         if len(part) > _LONGEST_PART_CHARS:  # shlex takes the square of a word's length
             continue
@@ -126,12 +125,15 @@ def _waiting(words: list[str], depth: int) -> str:
 def _run_in_the_end(words: list[str]) -> list[str]:
     """Return the words from the program on that others run: `env A=1 nice -n 5 vim x` runs `vim x`."""
     while words:
-        wrapper = _WRAPPERS.get(_called(words[0]))
+        name = _called(words[0])
+        wrapper = _WRAPPERS.get(name)
         if wrapper is None and words[0] not in _BEFORE_COMMANDS and not _ASSIGNMENT.fullmatch(words[0]):
             first = words[0].lstrip("(")  # of a subshell
             return [first, *words[1:]] if first == words[0] or not first else _run_in_the_end([first, *words[1:]])
         values, operands = wrapper or ("", 0)
         words = words[1:]
+        if words and words[0] in _ASKS.get(name, ()):
+            return []
         while words and wrapper and (words[0].startswith("-") or _ASSIGNMENT.fullmatch(words[0])):
             words = words[2 if words[0] in values.split() else 1 :]
         words = words[operands:]
@@ -145,15 +147,11 @@ def _called(program: str) -> str:
 
 
 def _waits(program: str, words: list[str]) -> bool:
-    if any(word.startswith(("<", ">")) or re.match(r"\d?[<>]", word) for word in words):
+    if program not in _WAITING or any(re.match(r"\d*<", word) for word in words):
         return False
-    if program in _VISUAL:
-        return not any(_ENDS.fullmatch(word) for word in words)
-    if program in _EDITORS:
-        return not any(_BATCH.fullmatch(word) for word in words)
-    if program in _EMACS:
-        return not any(_BATCH.fullmatch(word) or _DETACHED.fullmatch(word) for word in words)
-    return False
+    if program == "watch":  # what follows belongs to what it runs
+        words = list(itertools.takewhile(lambda word: word.startswith("-"), words))
+    return all(_DRAWS.fullmatch(word) for word in words if word.startswith(("-", "+")))
 
 
 def check_talk(command: str, wait_for: str, *, has_terminal: bool) -> None:
