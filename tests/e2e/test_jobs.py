@@ -128,7 +128,7 @@ def test_a_killed_dogu_leaves_only_what_was_kept(program: Program):
         child.kill()
     wait_for(lambda: not any("sleep 2000" in found.command for found in running_in(program.root)))
     assert lives(program.root)
-    assert [job["pid"] for job in jobs_of(program)] == [pid]
+    wait_for(lambda: [job["pid"] for job in jobs_of(program)] == [pid])
     assert program.run("jobs", "stop", str(pid)).returncode == 0
     assert not lives(program.root)
 

@@ -56,7 +56,7 @@ class Talk:
         roots = Roots(str(root))
         self.processes = processes
         limits = ShellLimits(idle_timeout_s=20)
-        environment = command_environment(os.environ)
+        environment = {**command_environment(os.environ), "HISTFILE": os.devnull}  # no keys find what others typed
         self.run_tool = RunShellCommand(roots, processes, lambda: environment, limits, lambda: sandbox)
         self.asked: list[Question] = []
         tools = ToolRegistry([self.run_tool, SendInput(processes), BackgroundJobs(processes)])

@@ -327,6 +327,30 @@ async def test_a_command_cannot_stop_what_watches_over_it(run: Runner, stopping:
     assert running_in(run.folder) == []
 
 
+async def test_a_command_that_ends_its_supervisor_and_keeps_stopping_the_launcher_is_ended(run: Runner) -> None:
+    text = "LAUNCHER=$(ps -o ppid= -p $PPID); kill -KILL $PPID; while kill -STOP $LAUNCHER; do :; done"
+    assert (await run(text)).exit_code is None
+    assert running_in(run.folder) == []
+
+
+async def test_with_a_supervisor_no_command_ends_but_its_own(run: Runner) -> None:
+    ended: list[str] = []
+
+    async def begin(text: str) -> None:
+        ended.append((await run(text)).stdout)
+
+    wait = "touch {0}; until [ -e {0}-on ]; do sleep 0.02; done; "
+    async with anyio.create_task_group() as group:
+        group.start_soon(begin, wait.format("first") + "kill -KILL $PPID; sleep 67")
+        await until((run.folder / "first").exists)
+        group.start_soon(begin, wait.format("second") + "echo done")
+        await until((run.folder / "second").exists)
+        (run.folder / "first-on").touch()
+        await until(lambda: len(ended) == 1)
+        (run.folder / "second-on").touch()
+    assert ended == ["", "done\n"]
+
+
 HOLDS = """
 import ctypes, os, time
 ATTACH, SUPERVISOR = 16, os.getppid()

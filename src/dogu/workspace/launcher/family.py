@@ -50,10 +50,14 @@ class Descendants:
 
 
 class Sweep:
-    """What `ps`, sessions and a mark tell. `leader` is the command's first process, which leads a session."""
+    """What `ps`, sessions and a mark tell. `leader` is the command's first process, which leads a session.
 
-    def __init__(self, mark: bytes, began: float | None = None) -> None:
-        self.leader = 0
+    `supervisor`, when it isn't this process: what is below it is the command's.
+    """
+
+    def __init__(self, mark: bytes, began: float | None = None, supervisor: int | None = None, leader: int = 0) -> None:
+        self.leader = leader
+        self._supervisor = os.getpid() if supervisor is None else supervisor
         self._mark = mark
         self._began = time.time() if began is None else began
         self._known: dict[int, str] = {}
@@ -90,8 +94,7 @@ class Sweep:
         rows = _processes()
         if not rows:
             return self._in_session()
-        own = os.getpid()
-        is_member = {own}
+        own, is_member = os.getpid(), {self._supervisor}
         self._sessions |= {self.leader} - {0}
         found: list[int] = []
         grown = True

@@ -271,7 +271,7 @@ class Launcher:
                 self._let_go(pid)
                 ended = self._supervisors.pop(pid)
                 if status != 0:
-                    self._end_orphans(Sweep(ended.mark, ended.began))
+                    self._end_orphans(Sweep(ended.mark, ended.began, pid))
 
     def _end_orphans(self, marked: Sweep) -> None:
         if not IS_LINUX:

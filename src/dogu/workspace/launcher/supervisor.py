@@ -152,7 +152,7 @@ class Supervisor:
             self._family.leader = self._pid
         if self._inside:
             self._inside.started()
-        self._telling.tell("started", pid=self._pid, supervisor=os.getpid())
+        self._telling.tell("started", pid=self._pid, supervisor=os.getpid(), mark=self._order["mark"])
         self._telling.flush(wait=True)  # before the command can do anything to us
         written = set[int]() if self._terminal else {out_write, err_write}
         for descriptor in {*written, complaints_write, self._descriptors["stdin"]}:

@@ -21,6 +21,7 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace import fs
 from dogu.workspace.launcher import packets, ring, tree
 from dogu.workspace.launcher.descriptors import KEYS
+from dogu.workspace.launcher.family import Sweep
 from dogu.workspace.launcher.job_folder import STREAMS
 from dogu.workspace.launcher.packets import Packets, is_ready
 from dogu.workspace.os_errors import explain, limit_words
@@ -68,7 +69,8 @@ class SupervisorLine:
         self._due_for = "timeout"
         self._minded_at = time.monotonic()
         self._silent_s, self._asked_s = 0.0, math.inf
-        self._supervisor = 0
+        self._supervisor, self._began = 0, time.time()
+        self._family: Sweep | None = None  # where there is no subreaper
         self._total_bytes = {"stdout": 0, "stderr": 0}
         self.pid = 0
         self.code_page = 0
@@ -86,7 +88,7 @@ class SupervisorLine:
                 return self.take_event()
             except SupervisorGoneError:
                 if self._launch is not None and self.pid and not was_settled:
-                    await to_thread.run_sync(self._launch.end_orphans, self.pid)
+                    await to_thread.run_sync(self._launch.end_orphans, self.pid, self._family)
                 raise
             except BlockingIOError:
                 if self._is_dead():
@@ -115,7 +117,7 @@ class SupervisorLine:
         """End a supervisor that doesn't answer, and all that it watches over; takes 3 s at most."""
         self.is_settled = True
         if self._launch is not None:
-            self._launch.give_up(self._supervisor)
+            self._launch.give_up(self._supervisor, self._family)
 
     async def wait_for_word(self) -> None:
         """Wait until the supervisor has said something, or is gone, beside others that wait for the same."""
@@ -137,6 +139,8 @@ class SupervisorLine:
         event, facts = marshal.loads(packet)
         self._silent_s, self._asked_s = 0.0, math.inf
         self._supervisor = facts.get("supervisor", self._supervisor)
+        if "mark" in facts and not IS_LINUX:
+            self._family = Sweep(facts["mark"], self._began, self._supervisor, facts["pid"])
         self.is_settled = self.is_settled or event in ("done", "failed", "ended")
         if event == "written":
             self._written.update(
@@ -359,8 +363,8 @@ class Launch:
         if process is not None:
             process.wait(_CLOSE_TAKES_S)
 
-    def give_up(self, supervisor: int) -> None:
-        """End a supervisor that gives no answer, with all below it; 3 s at most. 0: there is none, the launcher."""
+    def give_up(self, supervisor: int, family: Sweep | None) -> None:
+        """End a supervisor that gives no answer, with all of its; 3 s at most. 0: there is none, the launcher."""
         with self._lock:
             process = self._process if self._socket is not None else None
         if not supervisor:
@@ -368,21 +372,23 @@ class Launch:
                 process.send(signal.SIGKILL)
             return
         until = time.monotonic() + _GIVING_UP_TAKES_S
-        if not IS_LINUX or supervisor in tree.descendants(process.pid if process else 0):
-            while tree.survivors(supervisor) and time.monotonic() < until:
-                tree.kill_below(supervisor)
+        if family or supervisor in tree.descendants(process.pid if process else 0):
+            while (family.members() if family else tree.survivors(supervisor)) and time.monotonic() < until:
+                family.kill() if family else tree.kill_below(supervisor)
                 time.sleep(0.01)
             tree.send(supervisor, signal.SIGKILL)
         self.go_on()
 
-    def end_orphans(self, session: int) -> None:
-        """Wait until what is left of a command is ended: by its launcher, unless that was killed too."""
+    def end_orphans(self, session: int, family: Sweep | None) -> None:
+        """Wait until what is left of a command is ended: by its launcher, unless that is gone, or kept from it."""
         with self._lock:
             line = self._socket.socket if self._socket is not None else None
         until = time.monotonic() + _GIVING_UP_TAKES_S
-        while (left := tree.in_session(session)) and time.monotonic() < until:
-            for pid in left if line is None or _is_over(line) else ():
-                tree.send(pid, signal.SIGKILL)
+        while (left := family.members() if family else tree.in_session(session)) and time.monotonic() < until:
+            self.go_on()
+            if line is None or _is_over(line) or time.monotonic() > until - _GIVING_UP_TAKES_S / 2:
+                for pid in left:
+                    tree.send(pid, signal.SIGKILL)
             time.sleep(0.01)
 
     def _send(self, descriptors: list[int]) -> None:
