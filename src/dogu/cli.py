@@ -83,17 +83,26 @@ def _tell_defect(error: Exception, *, is_last: bool = False) -> int:
         from dogu.serve.defects import failure_of
 
         failure = failure_of(error)
-    except (ImportError, OSError, MemoryError):  # what is refused may be this
+    except (ImportError, OSError, MemoryError, SystemError) as refused:  # what is refused may be this
         if isinstance(error, OSError) and error.errno == errno.EMFILE:
             sys.stderr.write(_NO_FILES)
             return 54
-        if isinstance(error, MemoryError) or "failed to map segment" in str(error):
+        if _lacks_memory(error) or _lacks_memory(refused):
+            if is_last:  # what the interpreter does at its end may want more than there is
+                os.write(2, _NO_MEMORY.encode())
+                os._exit(54)
             sys.stderr.write(_NO_MEMORY)
             return 54
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         return 70
     sys.stderr.write(f"{failure.words}\n")
     return failure.code
+
+
+def _lacks_memory(error: Exception) -> bool:
+    """Whether it is for want of memory; where there is too little for an exception, C code ends with none set."""
+    is_told = isinstance(error, OSError) and error.errno == errno.ENOMEM
+    return is_told or isinstance(error, (MemoryError, SystemError)) or "failed to map segment" in str(error)
 
 
 def _print_version_as_json() -> int:

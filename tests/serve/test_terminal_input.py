@@ -215,6 +215,7 @@ class Box:
     def __init__(self) -> None:
         self.buffer = Buffer(name="input", multiline=True)
         self.draft = Draft()
+        self.hint_before = ""
 
     @property
     def doings(self) -> Doings:
