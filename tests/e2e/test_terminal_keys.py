@@ -175,13 +175,17 @@ def test_a_paste_without_an_end_is_ended_by_ctrl_c(terminals: Open):
         terminal.until("› pasted")
 
 
+def asked_for_a_reason(terminal: Terminal) -> Terminal:
+    terminal.say("write")
+    terminal.until("(s)")
+    terminal.send("r")
+    terminal.until("Reason:")
+    return terminal
+
+
 def test_a_question_that_a_line_was_left_for_waits_for_the_rest_of_a_key_that_comes_in_parts(terminals: Open):
     with FakeGemini(answer) as server:
-        terminal = terminals(server)
-        terminal.say("write")
-        terminal.until("(s)")
-        terminal.send("r")
-        terminal.until("Reason:")
+        terminal = asked_for_a_reason(terminals(server))
         terminal.send("\x1b")
         terminal.until(lambda: "A question is waiting" in terminal.raw)
         terminal.until("(s)")
@@ -189,11 +193,7 @@ def test_a_question_that_a_line_was_left_for_waits_for_the_rest_of_a_key_that_co
 
 def test_what_is_pasted_into_a_line_is_one_line_without_control_characters(terminals: Open):
     with FakeGemini(answer) as server:
-        terminal = terminals(server)
-        terminal.say("write")
-        terminal.until("(s)")
-        terminal.send("r")
-        terminal.until("Reason:")
+        terminal = asked_for_a_reason(terminals(server))
         terminal.send("\x1b[200~one\x07\x1b[31m\r\ntwo\x00\tthree\n\x1b[201~")
         terminal.until("Reason: one two three")
 

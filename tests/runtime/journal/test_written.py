@@ -99,6 +99,17 @@ async def place(tmp_path: Path, heard: None) -> AsyncIterator[Place]:
         place.journal.close()  # of what tells of changes, a user has few
 
 
+async def is_undone_and_redone(place: Place, *command: str) -> None:
+    before = place.tree()
+    await place.run(*command)
+    after = place.tree()
+    assert after != before
+    assert place.left() == {}
+    assert place.tree() == before
+    assert place.left(is_redo=True) == {}
+    assert place.tree() == after
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -119,14 +130,7 @@ async def place(tmp_path: Path, heard: None) -> AsyncIterator[Place]:
 )
 async def test_all_that_a_command_did_is_undone_and_redone_unasked(place: Place, command: str):
     place.fill({"a": "a", "b": "b", "d/f": "f", "d/g": "g", "d/x": "x"})
-    before = place.tree()
-    await place.run(command)
-    after = place.tree()
-    assert after != before
-    assert place.left() == {}
-    assert place.tree() == before
-    assert place.left(is_redo=True) == {}
-    assert place.tree() == after
+    await is_undone_and_redone(place, command)
 
 
 async def test_data_of_which_a_copy_takes_the_place_is_taken_back_with_its_time(place: Place):
@@ -361,14 +365,7 @@ async def test_what_somebody_cuts_away_or_stretches_while_the_command_writes_is_
 )
 async def test_what_the_command_cuts_away_or_stretches_itself_is_its_own(place: Place, program: str):
     place.fill({"f": "line\n" * 200, "h": "h"})
-    before = place.tree()
-    await place.run(sys.executable, "-c", f"import os; {program}")
-    after = place.tree()
-    assert after != before
-    assert place.left() == {}
-    assert place.tree() == before
-    assert place.left(is_redo=True) == {}
-    assert place.tree() == after
+    await is_undone_and_redone(place, sys.executable, "-c", f"import os; {program}")
 
 
 async def test_a_folder_that_was_moved_out_is_unsure_with_all_that_was_in_it(place: Place):

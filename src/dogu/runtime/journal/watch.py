@@ -97,17 +97,14 @@ class ChangeWatch:
 
     def look(self, known: Iterable[Written] = ()) -> list[TreeChange]:
         """Return what changed since the last look, also where it is `known` to be. Raises `UnwatchedError`."""
-        from dogu.workspace.snapshot.trees import TooManyEntriesError, TreeSnapshots
+        from dogu.workspace.snapshot.trees import TooManyEntriesError
 
         started_s = time.monotonic()
         if started_s < self._rests_until_s:
             raise UnwatchedError(self._too_many)
         try:
             self.own()
-            if self._snapshots is None:
-                # Beside the session lie others, and what the program keeps is nobody's work.
-                exclude = (os.path.dirname(self._folder), self._folder)
-                self._snapshots = TreeSnapshots(self._folder, self._looked_at(), exclude, self._limits)
+            self._snapshots = self._snapshots or self._begun()
             return self._snapshots.look({os.path.dirname(path) for written in known for path in written.paths})
         except TooManyEntriesError as error:
             self._rests_until_s = time.monotonic() + (time.monotonic() - started_s) * _REST
@@ -123,12 +120,8 @@ class ChangeWatch:
 
     def resume(self, position: int) -> list[TreeChange]:
         """Return what changed since a process that is dead had looked. Raises `UnwatchedError`."""
-        from dogu.workspace.snapshot.trees import TreeSnapshots
-
-        self._snapshots = TreeSnapshots(
-            self._folder, self._looked_at(), (os.path.dirname(self._folder), self._folder), self._limits
-        )
         try:
+            self._snapshots = self._begun()
             self._snapshots.load(position)
         except OSError as error:
             raise UnwatchedError(
@@ -136,9 +129,14 @@ class ChangeWatch:
             ) from error
         return self.look()
 
-    def _looked_at(self) -> list[str]:
-        """The roots, and the repositories that they are worktrees of: their commits go there."""
-        return [*self._roots, *repositories(self._roots)]
+    def _begun(self) -> TreeSnapshots:
+        """Of the roots, and the repositories that they are worktrees of: their commits go there."""
+        from dogu.workspace.snapshot.trees import TreeSnapshots
+
+        # Beside the session lie others, and what the program keeps is nobody's work.
+        exclude = (os.path.dirname(self._folder), self._folder)
+        looked_at = [*self._roots, *repositories(self._roots)]
+        return TreeSnapshots(self._folder, looked_at, exclude, self._limits)
 
     def as_records(
         self,
