@@ -15,7 +15,7 @@ import time
 
 from dogu.workspace.system import IS_LINUX
 
-_LENGTH = struct.Struct("<I")
+_HEAD = struct.Struct("<IB")  # how long it is, and how many descriptors come with it
 _READ_BYTES = 256 * 1024
 _MOST_DESCRIPTORS = 16
 
@@ -54,16 +54,21 @@ class Packets:
         """The descriptor that is readable when a packet, or the end, has come."""
         return self.socket.fileno()
 
+    @property
+    def has_more(self) -> bool:
+        """Whether some of a next packet has been read already, which nothing else tells of."""
+        return bool(self._read)
+
     def receive(self) -> tuple[bytes, list[int]]:
         """Return a packet and the descriptors that came with it; b"" at the end. Raises `BlockingIOError`."""
         if not self._is_stream:
             data, descriptors = self._received()
             return data, descriptors
         while True:
-            size = _LENGTH.unpack_from(self._read)[0] + _LENGTH.size if len(self._read) >= _LENGTH.size else 0
-            if size and len(self._read) >= size:
-                packet, self._read = self._read[_LENGTH.size : size], self._read[size:]
-                descriptors, self._descriptors = self._descriptors, []
+            length, count = _HEAD.unpack_from(self._read) if len(self._read) >= _HEAD.size else (_READ_BYTES, 0)
+            if len(self._read) >= (size := _HEAD.size + length):
+                packet, self._read = self._read[_HEAD.size : size], self._read[size:]
+                descriptors, self._descriptors = self._descriptors[:count], self._descriptors[count:]
                 return packet, descriptors
             data, descriptors = self._received()
             self._descriptors += descriptors
@@ -101,7 +106,7 @@ class Packets:
         self.flush()
         if self._unsent:
             raise BlockingIOError
-        packet = _LENGTH.pack(len(data)) + data if self._is_stream else data
+        packet = _HEAD.pack(len(data), len(descriptors)) + data if self._is_stream else data
         beside = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
         sent = self.socket.sendmsg([packet], beside) if sys.platform != "win32" else self.socket.send(packet)
         self._unsent = packet[sent:] if self._is_stream else b""

@@ -264,6 +264,8 @@ class Supervisor:
             self._move_into(descriptors[0])
         else:
             self._obey(word)
+        if word and self._control.has_more:
+            self._listen()
 
     def _obey(self, word: bytes) -> None:
         """Do what a word says: status, written, release, keys for the terminal; end, as any other."""
