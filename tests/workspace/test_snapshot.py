@@ -134,7 +134,7 @@ def test_contents_are_kept_as_they_were(workspace: Path):
     ((_, before, after, _),) = taken.look()
     assert before is not None
     assert after is not None
-    assert (taken.content(before), taken.content(after)) == (b"f", b"new")
+    assert (taken.contents.of(before), taken.contents.of(after)) == (b"f", b"new")
 
 
 def test_another_process_goes_on_from_what_was_seen(workspace: Path):
@@ -188,7 +188,7 @@ def test_objects_of_git_get_a_second_name_and_what_is_excluded_is_left_out(works
     assert ".git/HEAD" in found
     assert not any("state" in path for path in found)
     (workspace / ".git/objects/aa/bb").unlink()
-    assert taken.content(found[".git/objects/aa/bb"]) == b"x"
+    assert taken.contents.of(found[".git/objects/aa/bb"]) == b"x"
     taken.discard()
     assert os.listdir(workspace / "state") == ["inner"]
 
@@ -261,10 +261,10 @@ def test_however_the_tree_changes_looks_add_up_to_what_is_there(
     assert dict(taken.rows()).keys() == rows.keys()
     assert known.keys() == rows.keys()
     for path, row in rows.items():
-        assert (row.kind, row.mode, fresh.content(row)) == (
+        assert (row.kind, row.mode, fresh.contents.of(row)) == (
             known[path].kind,
             known[path].mode,
-            taken.content(known[path]),
+            taken.contents.of(known[path]),
         )
     taken.discard()
     fresh.discard()

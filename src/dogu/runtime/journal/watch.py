@@ -217,7 +217,7 @@ class ChangeWatch:
                 is_it = (status.st_size, status.st_mtime_ns, status.st_nlink) == (row.size, row.stamp[0], 1)
                 if is_it and kept.adopt(path, state):
                     return msgspec.structs.replace(state, where=KEPT_APART)
-        elif self._snapshots is not None and kept.adopt(self._snapshots.file_of(row), state):
+        elif self._snapshots is not None and kept.adopt(self._snapshots.contents.file_of(row), state):
             return msgspec.structs.replace(state, where=KEPT_APART)
         return state
 
@@ -235,7 +235,7 @@ class ChangeWatch:
         return names
 
     def _content(self, row: SnapshotRow | None) -> bytes | None:
-        return self._snapshots.content(row) if row is not None and self._snapshots is not None else None
+        return self._snapshots.contents.of(row) if row is not None and self._snapshots is not None else None
 
     def _state(self, row: SnapshotRow | None) -> State:
         if row is None:
@@ -246,7 +246,7 @@ class ChangeWatch:
             return msgspec.structs.replace(known, mode=0 if row.kind == "link" else mode, target=row.target)
         known = msgspec.structs.replace(known, size=row.size, mtime_ns=row.stamp[0])
         if self._is_large_object(row) and self._snapshots is not None:
-            with open(self._snapshots.file_of(row), "rb") as file:
+            with open(self._snapshots.contents.file_of(row), "rb") as file:
                 digest = digest_of_blocks(iter(lambda: file.read(1 << 20), b""))
         else:
             data = self._content(row)

@@ -3,15 +3,13 @@
 A look costs a read of each file that is new or changed since the last one, and a stat of each entry in the folders
 that were touched (`folder_events`), or in all of them where that isn't known; where a file has several names, the
 folders of its other names count as touched. What the folders held stays in memory, packed (`rows`), and is noted in a
-scratch file (`index`); contents go to another one (`pack`). Git's objects, which are never written to again, aren't
-read: each gets a second name in a folder beside these files. Symbolic links are noted, never followed. Left out: other
-file systems mounted inside, and `exclude`.
+scratch file (`index`); contents are kept beside it (`contents`). Symbolic links are noted, never followed. Left out:
+other file systems mounted inside, and `exclude`.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import time
 from collections import deque
@@ -22,10 +20,10 @@ import msgspec
 
 from dogu.language import told
 from dogu.workspace import fs, openat
+from dogu.workspace.snapshot.contents import Contents
 from dogu.workspace.snapshot.folder_events import FolderEvents
 from dogu.workspace.snapshot.index import Index
 from dogu.workspace.snapshot.limits import SnapshotLimits
-from dogu.workspace.snapshot.pack import Pack
 from dogu.workspace.snapshot.rows import BY_LINK, SnapshotRow, packed, unpacked
 from dogu.workspace.syscalls import read_xattrs
 
@@ -34,7 +32,6 @@ _COMES_LAST = frozenset(
 )
 _RACY_NS = 50_000_000
 _ITSELF = "."  # a root, among what is in it
-_OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
 
 
 class TreeChange(NamedTuple):
@@ -94,7 +91,10 @@ class TooManyEntriesError(Exception):
 
 
 class TreeSnapshots:
-    """The state of the trees below `roots` (absolute), kept in `folder`; `notes` tell what isn't covered."""
+    """The state of the trees below `roots` (absolute), kept in `folder`; `notes` tell what isn't covered.
+
+    `contents` has what the files held.
+    """
 
     def __init__(
         self,
@@ -112,14 +112,11 @@ class TreeSnapshots:
         self._count = 0
         self._lost = 0
         self._least_lost_bytes: int | None = None
-        self._kept_bytes = 0
         self._is_first = True
         self._is_complete = False
         self._events = FolderEvents()
         self._index = Index(os.path.join(folder, "tree.index"))
-        self._pack = Pack(os.path.join(folder, "tree.pack"))
-        self._objects = os.path.join(folder, "tree.objects")
-        self._rebuilt_bytes = 0
+        self.contents = Contents(folder, self._limits)
         self.position = 0
 
     @property
@@ -144,8 +141,7 @@ class TreeSnapshots:
 
         Raises `TooManyEntriesError`, or OSError for a root that isn't there; then what was known is forgotten.
         """
-        self._pack.open()
-        self._pack.free()
+        self.contents.open()
         touched = self._events.touched() if self._is_complete else None
         found = _Look(touched is None, self._is_first)
         self._is_complete = False
@@ -160,7 +156,7 @@ class TreeSnapshots:
             while not found.is_full and (folders := self._with_other_names(found)):
                 for root in self._roots:
                     self._look_below(root, sorted(folders), found)
-            self._pack.flush()
+            self.contents.flush()
             self.position = self._index.flush()
         except (TooManyEntriesError, OSError):
             self._forget_all()
@@ -196,17 +192,6 @@ class TreeSnapshots:
                     found.setdefault(row.stamp[2], []).append(path)
         return found
 
-    def content(self, row: SnapshotRow) -> bytes | None:
-        """Return the content of a file as it was when `row` was taken, or None when it wasn't kept."""
-        if row.where == BY_LINK:
-            with open(self.file_of(row), "rb") as file:
-                return file.read()
-        return self._pack.content(row.where, row.size) if row.where >= 0 else None
-
-    def file_of(self, row: SnapshotRow) -> str:
-        """Return the second name of a file that has one."""
-        return os.path.join(self._objects, f"{row.stamp[2]}")
-
     def load(self, position: int) -> None:
         """Take up what another process saw, as of its `position`. Raises OSError."""
         folders: dict[str, _Rows] = {}
@@ -226,10 +211,9 @@ class TreeSnapshots:
 
     def discard(self) -> None:
         """Remove the scratch files."""
-        self._pack.discard()
+        self.contents.discard()
         self._events.close()
         self._index.discard()
-        shutil.rmtree(self._objects, ignore_errors=True)
         self._forget_all()
 
     def _forget_all(self) -> None:
@@ -312,7 +296,7 @@ class TreeSnapshots:
     def _put(self, path: str, new: _Rows, old: _Rows) -> None:
         self._folders[path] = packed(new)
         kept = {row.where for row in new.values()}
-        self._free(row for row in old.values() if row.where not in kept)
+        self.contents.free(row for row in old.values() if row.where not in kept)
         lost = [row.size for row in new.values() if row.is_lost]
         self._lost += len(lost) - sum(row.is_lost for row in old.values())
         if lost:
@@ -326,7 +310,7 @@ class TreeSnapshots:
         rows = unpacked(self._folders.pop(path))
         self._index.note(path, None)
         self._lost -= sum(row.is_lost for row in rows.values())
-        self._free(iter(rows.values()))
+        self.contents.free(iter(rows.values()))
         self._count -= 0 if found.is_full else len(rows)
         for name, row in rows.items():
             found.note(_join(path, name), row, None)
@@ -343,7 +327,7 @@ class TreeSnapshots:
             if row != old:
                 found.note(_join(path, name), old, row)
         else:
-            row = self._linked(path, name, folder, status) or self._new_row(name, folder, status, old, found)
+            row = self._new_row(path, name, folder, status, old, found)
             row = _with_attributes(row, folder, name, status)
             if row.links > 1:
                 self._events.watch(folder, path, name)
@@ -368,72 +352,19 @@ class TreeSnapshots:
         return row
 
     def _new_row(
-        self, name: str, folder: int, status: os.stat_result, old: SnapshotRow | None, found: _Look
+        self, path: str, name: str, folder: int, status: os.stat_result, old: SnapshotRow | None, found: _Look
     ) -> SnapshotRow:
-        stamp = _stamp(status)
-        mode = status.st_mode
+        if linked := self.contents.link(path, name, folder, status):
+            return SnapshotRow("file", linked.st_mode, linked.st_size, _stamp(linked), BY_LINK)
+        stamp, mode = _stamp(status), status.st_mode
         if stat.S_ISDIR(mode):
             return SnapshotRow("folder", mode, 0, stamp)
         if stat.S_ISLNK(mode):
             return SnapshotRow("link", mode, 0, stamp, -1, _link_target(name, folder))
         if not stat.S_ISREG(mode):
             return SnapshotRow("fifo" if stat.S_ISFIFO(mode) else "other", mode, 0, stamp)
-        data = self._read(name, folder, status.st_size) if self._has_room(status.st_size, found) else None
-        if data is None:
-            return SnapshotRow("file", mode, status.st_size, stamp)
-        if old is not None and old.kind == "file" and old.size == len(data) and self.content(old) == data:
-            return SnapshotRow("file", mode, len(data), stamp, old.where)
-        return SnapshotRow("file", mode, len(data), stamp, self._keep(data, found.is_late))
-
-    def _linked(self, path: str, name: str, folder: int, status: os.stat_result) -> SnapshotRow | None:
-        """Give one of git's objects a second name; None for what is none, and where it can't be."""
-        if not stat.S_ISREG(status.st_mode) or not _is_in_object_store(path):
-            return None
-        try:
-            os.makedirs(self._objects, mode=0o700, exist_ok=True)
-            fs.link(name, os.path.join(self._objects, f"{status.st_ino}"), src_dir_fd=folder, follow_symlinks=False)
-            status = fs.stat(name, dir_fd=folder, follow_symlinks=False)  # its change time is another one now
-        except FileExistsError:
-            pass
-        except OSError:
-            return None
-        return SnapshotRow("file", status.st_mode, status.st_size, _stamp(status), BY_LINK)
-
-    def _free(self, rows: Iterator[SnapshotRow]) -> None:
-        """Give back, with the next look, the room of contents that are no longer the last known ones."""
-        for row in rows:
-            if row.where >= 0:
-                self._kept_bytes -= row.size
-                self._pack.free_later(row.where, row.size)
-
-    def _has_room(self, size: int, found: _Look) -> bool:
-        if size > self._limits.file_bytes or self._kept_bytes + size > self._limits.bytes:
-            return False
-        return not found.is_late or self._rebuilt_bytes + size <= self._limits.rebuilt_bytes
-
-    def _read(self, name: str, folder: int, size: int) -> bytes | None:
-        try:
-            descriptor = fs.open_own(name, _OPEN, dir_fd=folder)
-        except OSError:
-            return None
-        try:
-            parts: list[bytes] = []
-            left = size
-            while left > 0 and (part := os.read(descriptor, left)):
-                parts.append(part)
-                left -= len(part)
-            after = os.fstat(descriptor)
-        except OSError:
-            return None
-        finally:
-            os.close(descriptor)
-        data = parts[0] if len(parts) == 1 else b"".join(parts)
-        return data if stat.S_ISREG(after.st_mode) and after.st_size == len(data) else None
-
-    def _keep(self, data: bytes, is_late: bool) -> int:
-        self._rebuilt_bytes += len(data) * is_late
-        self._kept_bytes += len(data)
-        return self._pack.keep(data)
+        size, where = self.contents.take(name, folder, status.st_size, old, can_be_rebuilt=found.is_late)
+        return SnapshotRow("file", mode, size, stamp, where)
 
 
 def _differ(old: SnapshotRow | None, new: SnapshotRow | None) -> bool:
@@ -494,11 +425,6 @@ def _link_target(name: str, folder: int) -> bytes:
         return os.fsencode(fs.readlink(name, dir_fd=folder))
     except OSError:
         return b""
-
-
-def _is_in_object_store(folder: str) -> bool:
-    head, found, _ = folder.partition("/objects")
-    return bool(found) and (head.endswith(".git") or "/.git/" in head)
 
 
 def _is_in(path: str, root: str) -> bool:
