@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dogu.language import told
 from dogu.policy.commands.checks import CHECKS
 from dogu.policy.commands.effects import Danger, Effect, Hints, Surroundings
-from dogu.policy.commands.patterns import is_a, pattern
-from dogu.policy.commands.places import writes_to, written_from_here
+from dogu.policy.commands.handed import of_unknown
+from dogu.policy.commands.places import written_from_here
 from dogu.policy.commands.reading import Reading
 from dogu.policy.commands.table import Program, find_program, plain_name
 from dogu.policy.commands.values import check_value
@@ -17,6 +17,7 @@ from dogu.policy.commands.wrappers import inner_commands
 from dogu.workspace.shell_syntax import Redirect, Word
 
 _SAFE_TARGETS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/zero", "/dev/tty"))
+_FIND_SUBCOMMANDS = frozenset(("cargo", "git", "kubectl", "docker"))  # as programs of such names
 _INSTALLED = re.compile(
     r"(?:.*/)?(?:vendor/bin|node_modules/\.bin|\.?venv/bin)/(?P<program>[\w.-]+)|(?:.*/)?(?P<archive>[\w-]+)\.phar"
 )
@@ -34,7 +35,12 @@ def dangers_of(name: str, words: Sequence[Word], hints: Hints, covered: int = 1)
     """
     program = program_called(name)
     if program is None:
-        yield from _of_unknown(words)
+        subcommand = _named_by_a_hyphen(name)
+        if not subcommand:
+            yield from of_unknown(words, hints)
+            return
+        for each in dangers_of(subcommand[0].text, [*subcommand, *words[1:]], hints, covered + 1):
+            yield Danger(max(each.index - 1, 0), each.effect, each.reason)
         return
     reading = Reading(program, words, hints)
     yield from reading.dangers()
@@ -48,16 +54,12 @@ def dangers_of(name: str, words: Sequence[Word], hints: Hints, covered: int = 1)
         yield from _of_tool(words, reading.operands[:1], hints)
 
 
-def _of_unknown(words: Sequence[Word]) -> Iterator[Danger]:
-    """What a program of which nothing is known is given that is plainly code, a command, or where it isn't to write."""
-    for at, word in enumerate(words[1:], 1):
-        name, equals, attached = word.text.partition("=")
-        value = Word.literal(attached) if equals else words[at + 1] if at + 1 < len(words) else Word.literal("")
-        is_code = is_a("code_option", name) or (is_a("short_code_option", name) and "(" in value.text)
-        if is_code or pattern("calls_program").search(word.text):
-            yield Danger(at, Effect.RUNS, told("{option} isn't an option known here", option=name[:30]))
-        elif is_a("writing_option", name) and (writes_to(value) or is_a("run_by_name", value.value)):
-            yield Danger(at, Effect.WRITES, told("it writes to {target}", target=value.text[:40]))
+def _named_by_a_hyphen(name: str) -> list[Word]:
+    """The words that a program's name stands for: `cargo-nextest` is how cargo itself calls its `nextest`."""
+    program, _, subcommand = name.partition("-")
+    block = find_program(program) if program in _FIND_SUBCOMMANDS else None
+    is_one = block is not None and (block.parents(subcommand) or block.subcommand(subcommand) is not None)
+    return [Word.literal(program), Word.literal(subcommand)] if is_one else []
 
 
 def _of_tool(words: Sequence[Word], script: Sequence[int], hints: Hints) -> Iterator[Danger]:

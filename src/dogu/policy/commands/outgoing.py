@@ -47,6 +47,12 @@ def check_loopback(word: Word) -> Finding | None:
     return None if is_a("loopback", word.value) else (Effect.REACHES, told("sends data"))
 
 
+def check_no_address(word: Word) -> Finding | None:
+    """Say why a word looks as if it named another machine, to a program of which nothing is known."""
+    is_elsewhere = is_a("elsewhere", word.value) and not is_a("loopback", word.value)
+    return (Effect.REACHES, no_known_value(word)) if is_elsewhere else None
+
+
 def _sent(word: Word) -> Finding | None:
     """A file whose text is sent: of the project, and none that holds secrets by its name."""
     if word.value == "-":

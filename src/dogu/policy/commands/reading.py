@@ -11,10 +11,11 @@ from collections.abc import Iterator, Sequence
 
 from dogu.language import told
 from dogu.policy.commands.effects import Danger, Effect, Hints
+from dogu.policy.commands.handed import handed_on
 from dogu.policy.commands.inner import DATA
 from dogu.policy.commands.places import Finding, check_found, leads_outside, written
 from dogu.policy.commands.table import Option, Program
-from dogu.policy.commands.values import ONLY_READ, PLACES, check_config, check_value, handed_on
+from dogu.policy.commands.values import ONLY_READ, PLACES, check_config, check_value
 from dogu.workspace.shell_syntax import Part, PartKind, Word
 
 _NUMBER = re.compile(r"-[0-9]+")
@@ -366,7 +367,8 @@ class Reading:
         found = check_value(kind, value, self.hints.around)
         meant = self.hints.places(value) if found is None else []
         if meant is None:
-            return None if kind in ONLY_READ else (Effect.WRITES, self._may_be_any(value))
+            is_known = kind in ONLY_READ and (value.prefix or self.hints.is_no_option(value))
+            return None if is_known else (self._unknown, self._may_be_any(value))
         return found or next(filter(None, (check_value(kind, each, self.hints.around) for each in meant)), None)
 
     @staticmethod

@@ -14,7 +14,7 @@ from dogu.policy.commands import outgoing, places
 from dogu.policy.commands.effects import NOWHERE, Effect, Surroundings
 from dogu.policy.commands.outgoing import check_remote
 from dogu.policy.commands.patterns import is_a, kind, pattern
-from dogu.policy.commands.places import Finding, check_inside, check_own, leads_outside, no_known_value, written
+from dogu.policy.commands.places import Finding, check_inside, check_own, leads_outside, no_known_value
 from dogu.policy.commands.scripts import is_harmless_awk, is_harmless_sed, without_arithmetic
 from dogu.policy.commands.variables import name_reason
 from dogu.workspace.shell_syntax import Word
@@ -78,29 +78,6 @@ def _task(word: Word) -> Finding | None:
 def _started(word: Word) -> Finding | None:
     """A task of the project by its name, or a script."""
     return None if word.value is not None and re.fullmatch(r"\w[\w:-]*", word.value) else _script(word)
-
-
-def handed_on(word: Word, before: Word, around: Surroundings) -> Finding | None:
-    """Say what is wrong with an argument of a project's task, which hands it on to some tool.
-
-    It is nothing of elsewhere, and no option by which tools load code; what they may write to is what others may.
-    """
-    if re.search(r"\$[({]|`", word.text):  # runners of old hand it on to a shell between double quotes
-        return Effect.RUNS, no_known_value(word)
-    name, attached = before.text, word
-    if word.prefix.startswith("-"):
-        name, equals, text = word.text.partition("=")
-        attached = Word.literal(text if equals else "")
-        short = re.fullmatch(r"(-[A-Za-z])(\w*[./].*)", name, re.DOTALL)
-        name, attached = (short[1], Word.literal(short[2])) if short is not None and not equals else (name, attached)
-    if attached.text and not re.fullmatch(r"\d+", attached.text):
-        if is_a("loading_option", name):
-            return Effect.RUNS, told("{option} isn't an option known here", option=name[:30])
-        if is_a("choosing_option", name) and not re.fullmatch(r"[\w,:-]+", attached.text):
-            return Effect.RUNS, no_known_value(attached)
-        if is_a("writing_option", name):
-            return written(attached, around)
-    return None if is_a("loopback", attached.value) else check_own(attached)
 
 
 def _rake_task(word: Word) -> Finding | None:
