@@ -27,6 +27,12 @@ _LOOKS_APART = 50  # of 50 jobs on a busy machine, each look takes half a second
 class Family(Protocol):
     """All living processes that one command has started, but for its supervisor."""
 
+    def end(self, until: float) -> None:
+        """Kill until none lives any more, or a time on the monotonic clock has come."""
+        while self.members() and time.monotonic() < until:
+            self.kill()
+            time.sleep(0.01)
+
     def members(self, *, at_once: bool = True) -> list[int]:
         """Return the living ones; a little old, if `at_once` is False."""
         ...
@@ -36,20 +42,40 @@ class Family(Protocol):
         ...
 
 
-class Descendants:
-    """What is below this process, which is its subreaper."""
+class Descendants(Family):
+    """What is below a process that is its subreaper."""
+
+    def __init__(self, subreaper: int) -> None:
+        self._subreaper = subreaper
 
     def members(self, *, at_once: bool = True) -> list[int]:
-        """Return the living ones."""
+        """See `Family`."""
         del at_once
-        return tree.survivors(os.getpid())
+        return tree.survivors(self._subreaper)
 
     def kill(self) -> None:
-        """Send SIGKILL to all that can be found now."""
-        tree.kill_below(os.getpid())
+        """See `Family`."""
+        tree.kill_below(self._subreaper)
 
 
-class Sweep:
+class Session(Family):
+    """What is left in a session, where its subreaper is gone."""
+
+    def __init__(self, session: int) -> None:
+        self._session = session
+
+    def members(self, *, at_once: bool = True) -> list[int]:
+        """See `Family`."""
+        del at_once
+        return tree.in_session(self._session)
+
+    def kill(self) -> None:
+        """See `Family`."""
+        for pid in self.members():
+            tree.send(pid, signal.SIGKILL)
+
+
+class Sweep(Family):
     """What `ps`, sessions and a mark tell. `leader` is the command's first process, which leads a session.
 
     `supervisor`, when it isn't this process: what is below it is the command's.
@@ -195,7 +221,7 @@ def _newest_pid() -> int:
 
 def family_of(mark: bytes) -> Family:
     """Return the family of a command that carries the mark."""
-    return Descendants() if IS_LINUX else Sweep(mark)
+    return Descendants(os.getpid()) if IS_LINUX else Sweep(mark)
 
 
 def new_mark() -> bytes:

@@ -275,9 +275,7 @@ class Launcher:
 
     def _end_orphans(self, marked: Sweep) -> None:
         if not IS_LINUX:
-            until = time.monotonic() + _ORPHANS_TAKE_S
-            while marked.members() and time.monotonic() < until:
-                marked.kill()
+            marked.end(time.monotonic() + _ORPHANS_TAKE_S)
             return
         for pid in tree.children(os.getpid()):
             if pid not in self._supervisors:

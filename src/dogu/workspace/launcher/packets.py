@@ -111,31 +111,33 @@ class Packets:
         sent = self.socket.sendmsg([packet], beside) if sys.platform != "win32" else self.socket.send(packet)
         self._unsent = packet[sent:] if self._is_stream else b""
 
-    def flush(self) -> None:
-        """Send what is left of a packet, as far as there is room."""
-        try:
-            while self._unsent:
+    def flush(self, timeout_s: float = 0) -> None:
+        """Send what is left of a packet, as far as there is room within that time."""
+        until = time.monotonic() + timeout_s
+        while self._unsent:
+            try:
                 self._unsent = self._unsent[self.socket.send(self._unsent) :]
-        except BlockingIOError:
-            pass
+            except BlockingIOError:
+                if not self._has_room(until):
+                    return
 
     def send_waiting(self, data: bytes, timeout_s: float, descriptors: tuple[int, ...] = ()) -> None:
         """Send a packet whole, waiting for room. Raises `OSError`, `TimeoutError` among them."""
         until = time.monotonic() + timeout_s
-        is_begun = False
-        while not is_begun or self._unsent:
+        while True:
             try:
-                if is_begun:
-                    self.flush()
-                else:
-                    self.send(data, descriptors)
-                    is_begun = True
+                self.send(data, descriptors)
+                break
             except BlockingIOError:
-                pass
-            if not is_begun or self._unsent:
-                left_s = until - time.monotonic()
-                if left_s <= 0 or not is_ready(self.socket, left_s, to_write=True):
-                    raise TimeoutError
+                if not self._has_room(until):
+                    raise TimeoutError from None
+        self.flush(until - time.monotonic())
+        if self._unsent:
+            raise TimeoutError
+
+    def _has_room(self, until: float) -> bool:
+        left_s = until - time.monotonic()
+        return left_s > 0 and is_ready(self.socket, left_s, to_write=True)
 
     def close(self) -> None:
         """Close this end: the other hears the end of the line."""

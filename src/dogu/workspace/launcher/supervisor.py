@@ -22,7 +22,7 @@ from dogu.workspace.launcher.inside import Inside
 from dogu.workspace.launcher.job_folder import KEEP, STOP, JobFolder
 from dogu.workspace.launcher.packets import Packets
 from dogu.workspace.launcher.ring import OutputRing
-from dogu.workspace.launcher.telling import Telling
+from dogu.workspace.launcher.telling import AT_LAST_S, SOON_S, Telling
 from dogu.workspace.launcher.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Supervisor:
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         if not self._start():
-            self._telling.flush(wait=True)
+            self._telling.flush(AT_LAST_S)
             return False
         inside = (self._inside.near,) if self._inside else ()
         notices = (self._notices.listener,) if self._notices and self._notices.listener >= 0 else ()
@@ -103,7 +103,7 @@ class Supervisor:
                 self._terminal.flush()
         if self._folder:
             self._folder.note_end(self._status, self._reason)
-        self._telling.flush(wait=True)
+        self._telling.flush(AT_LAST_S)
         return self._let_go(wake_read, wake_write)
 
     def _let_go(self, *wakers: int) -> bool:
@@ -153,7 +153,7 @@ class Supervisor:
         if self._inside:
             self._inside.started()
         self._telling.tell("started", pid=self._pid, supervisor=os.getpid(), mark=self._order["mark"])
-        self._telling.flush(wait=True)  # before the command can do anything to us
+        self._telling.flush(SOON_S)  # before the command can do anything to us
         written = set[int]() if self._terminal else {out_write, err_write}
         for descriptor in {*written, complaints_write, self._descriptors["stdin"]}:
             os.close(descriptor)

@@ -8,11 +8,12 @@ from __future__ import annotations
 import marshal
 from typing import Any
 
-from dogu.workspace.launcher.packets import Packets
+from dogu.workspace.launcher.packets import Packets, is_ready
 
 _LIVE_INTERVAL_S = 0.1
 _LIVE_BYTES = 32 * 1024  # of one live report; a flood shows its latest
-_WAITS_S = 1.0
+SOON_S = 1.0
+AT_LAST_S = 60.0  # a program that was stopped, say, is to find the end when it goes on; one that is gone takes no time
 
 
 class Telling:
@@ -46,17 +47,16 @@ class Telling:
             self._live = []
             self._next_live = (now or 0) + _LIVE_INTERVAL_S
 
-    def flush(self, *, wait: bool = False) -> None:
-        """Hand over what waits, as far as it is taken; nothing waits any more once nobody hears it."""
-        while self._outbox:
-            try:
-                if wait:
-                    self._control.send_waiting(self._outbox[0], _WAITS_S)
-                else:
+    def flush(self, wait_s: float = 0) -> None:
+        """Hand over what waits, as far as it is taken in time; nothing waits any more once nobody hears it."""
+        try:
+            while self._outbox:
+                try:
                     self._control.send(self._outbox[0])
-            except (BlockingIOError, TimeoutError):
-                return
-            except OSError:
-                self._outbox.clear()
-                return
-            del self._outbox[0]
+                    del self._outbox[0]
+                except BlockingIOError:
+                    if not wait_s or not is_ready(self._control.socket, wait_s, to_write=True):
+                        return
+            self._control.flush(wait_s)
+        except OSError:
+            self._outbox.clear()

@@ -25,6 +25,7 @@ from dogu.workspace.launcher.descriptors import KEYS
 from dogu.workspace.launcher.job_folder import KEEP, SIZES, STOP, STREAMS, JobFolder
 from dogu.workspace.launcher.packets import Packets, is_ready
 from dogu.workspace.launcher.ring import OutputRing
+from dogu.workspace.launcher.telling import AT_LAST_S, SOON_S, Telling
 
 assert sys.platform == "win32"
 
@@ -39,8 +40,6 @@ from dogu.workspace.launcher.job_object import (  # noqa: E402  (it has nothing 
 
 _GRACE_S = 2.0  # between Ctrl-Break and the end of the job
 _LINGER_S = 0.2
-_LIVE_INTERVAL_S = 0.1
-_LIVE_BYTES = 32 * 1024
 _GIVE_UP_S = 5.0
 _READ_BYTES = 256 * 1024
 _PIPE_BYTES = 1024 * 1024
@@ -76,7 +75,7 @@ class Supervisor:
         self._job = JobObject(order["max_processes"], order["max_memory_bytes"])
         self._lock = threading.Lock()  # of what the threads that read the pipes share with this one
         self._rings = {} if self._has_own_streams else {name: OutputRing(open_shared(order[name])) for name in STREAMS}
-        self._live: list[tuple[str, bytes]] = []
+        self._telling = Telling(control)
         self._readers: list[threading.Thread] = []
         self._last_output = self._started = time.monotonic()
         self._draws = False
@@ -90,7 +89,6 @@ class Supervisor:
         self._hears = True
         self._folder: _Folder | None = None
         self._console = PseudoConsole(*order["terminal"]) if order.get("terminal") else None
-        self._next_live = 0.0
 
     def run(self) -> None:
         """Start the command and stay until nothing of it is left."""
@@ -98,6 +96,7 @@ class Supervisor:
             self._start()
         except OSError as error:
             self._tell("failed", errno=error.errno or 0, step="exec", reason=error.strerror or str(error))
+            self._telling.flush(AT_LAST_S)
             return
         self._tell("started", pid=self._pid)
         if self._has_own_streams:
@@ -107,6 +106,7 @@ class Supervisor:
             self._turn(time.monotonic())
         if self._folder:
             self._folder.note_end(self._status, self._reason)
+        self._telling.flush(AT_LAST_S)
 
     # the command
 
@@ -218,11 +218,11 @@ class Supervisor:
         if self._folder:
             self._folder.note_sizes(self._rings["stdout"].total_bytes, self._rings["stderr"].total_bytes)
         self._last_output = time.monotonic()
-        if self._order["live"] and not self._told:
-            self._live.append((stream, data[-_LIVE_BYTES:]))
-            while len(self._live) > 1 and sum(len(each) for _, each in self._live[1:]) >= _LIVE_BYTES:
-                del self._live[0]
-        return len(self._live) == 1
+        if not self._order["live"] or self._told:
+            return False
+        is_first = not self._telling.has_live
+        self._telling.keep_live(stream, data)
+        return is_first
 
     def _wake(self) -> None:
         try:
@@ -282,11 +282,8 @@ class Supervisor:
             self._finish(is_alone=False, moved=why)
 
     def _tell(self, event: str, **facts: Any) -> None:
-        if self._hears:
-            try:
-                self._control.send_waiting(marshal.dumps((event, facts)), 5.0)
-            except OSError:
-                pass
+        self._telling.tell(event, **facts)
+        self._telling.flush(SOON_S)
 
     # the clock
 
@@ -305,6 +302,7 @@ class Supervisor:
             self._mind_background(is_alone)
         if self._phase in ("asking", "killing"):
             self._press(now, is_alone)
+        self._telling.flush()
         if not self._told:
             self._send_live(now)
 
@@ -370,19 +368,15 @@ class Supervisor:
             for reader in self._readers:
                 reader.join(_LINGER_S)
         self._reap()
-        self._send_live(self._next_live)
+        self._send_live(None)
         self._tell("ended" if self._told else "done", moved=moved, **self._state())
         self._told = True
         self._phase = "over" if is_alone else then
 
-    def _send_live(self, now: float) -> None:
+    def _send_live(self, now: float | None) -> None:
         with self._lock:
-            if not self._live or now < self._next_live:
-                return
-            live, self._live = self._live, []
-            totals = self._bytes()
-        self._tell("live", output=live, bytes=totals)
-        self._next_live = now + _LIVE_INTERVAL_S
+            self._telling.tell_live(now, self._bytes())
+        self._telling.flush()
 
     def _state(self) -> dict[str, Any]:
         with self._lock:
@@ -406,7 +400,7 @@ class Supervisor:
             return 0.5
         if self._phase in ("asking", "killing"):
             return 0.02
-        return 0.02 if self._phase == "linger" else 0.05 if self._live else 0.1
+        return 0.02 if self._phase == "linger" else 0.05 if self._telling.has_live else 0.1
 
 
 def main() -> None:

@@ -16,8 +16,8 @@ from dogu.workspace.process.command import ShellCommand, Until
 from dogu.workspace.process.endings import ending_of
 from dogu.workspace.process.output import readable
 from dogu.workspace.process.stored_jobs import JobRecord, StoredJob, StoredJobs, birth_of
+from dogu.workspace.process.supervisor_line import SupervisorGoneError, SupervisorLine
 from dogu.workspace.process.waiting import Waiting
-from dogu.workspace.process.wire import SupervisorGoneError, SupervisorLine
 
 if TYPE_CHECKING:
     from dogu.workspace.process.screen import TerminalScreen

@@ -21,13 +21,14 @@ from dogu.language import told
 from dogu.workspace.process.command import KEPT_BYTES, ProcessResult, Report, ShellCommand, Until
 from dogu.workspace.process.endings import ending_of, error_of, start_failure
 from dogu.workspace.process.jobs import Job, SettledJob
+from dogu.workspace.process.launch import Launch
 from dogu.workspace.process.launched import ForkServer
 from dogu.workspace.process.order import check_command, order_of
 from dogu.workspace.process.output import LiveText, readable
 from dogu.workspace.process.starting import launcher
 from dogu.workspace.process.stored_jobs import StoredJobs
+from dogu.workspace.process.supervisor_line import NeverStartedError, SupervisorGoneError, SupervisorLine
 from dogu.workspace.process.waiting import Waiting
-from dogu.workspace.process.wire import Launch, NeverStartedError, SupervisorGoneError, SupervisorLine
 from dogu.workspace.system import path_of
 
 if TYPE_CHECKING:

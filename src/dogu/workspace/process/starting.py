@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 
 import anyio
 
+from dogu.workspace.process.launch import Launch
 from dogu.workspace.process.launched import ForkServer
 from dogu.workspace.process.talked_to import Start, TalkedTo
-from dogu.workspace.process.wire import Launch
 
 if sys.platform == "win32":
     from dogu.workspace.process.windows import WindowsLaunch as _Launch

@@ -13,7 +13,8 @@ import msgspec
 from dogu.contract.errors import ToolError
 from dogu.workspace.launcher.descriptors import widen
 from dogu.workspace.process.command import MAX_PROCESSES
-from dogu.workspace.process.wire import Launch, SupervisorGoneError, SupervisorLine
+from dogu.workspace.process.launch import Launch
+from dogu.workspace.process.supervisor_line import SupervisorGoneError, SupervisorLine
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -10,7 +10,7 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
 from dogu.workspace.process.command import Until
 from dogu.workspace.process.output import plain
-from dogu.workspace.process.wire import SupervisorLine
+from dogu.workspace.process.supervisor_line import SupervisorLine
 
 _LOOKED_AT_BYTES = 64 * 1024  # of the latest output, for a match
 _LONGEST_PATTERN_CHARS = 2_000

@@ -1,6 +1,6 @@
 """Commands on Windows: the shells there are, what a command line is, and a supervisor's process for each command.
 
-The counterpart of the launcher that `wire` knows; the line to the supervisor is the same. What it does with a command
+The counterpart of `launch`; the line to the supervisor is the same. What it does with a command
 is in `launcher.windows`.
 """
 
@@ -28,8 +28,9 @@ from dogu.language import told
 from dogu.workspace.launcher import packets
 from dogu.workspace.launcher.packets import Packets
 from dogu.workspace.process.command import MAX_PROCESSES, ShellCommand
+from dogu.workspace.process.launch import Launch
+from dogu.workspace.process.supervisor_line import SupervisorLine
 from dogu.workspace.process.talked_to import Start, TalkedTo, until_running
-from dogu.workspace.process.wire import Launch, SupervisorLine
 from dogu.workspace.system import path_of
 
 assert sys.platform == "win32"

@@ -14,8 +14,8 @@ from dogu.runtime.discovery.mcp.host import Host
 from dogu.runtime.discovery.mcp.oauth import ShowAddress
 from dogu.runtime.discovery.mcp.session import FAILURES, Hearing, connected, failure_in
 from dogu.runtime.discovery.mcp.work import reason_of
+from dogu.workspace.process.launch import Launch
 from dogu.workspace.process.talked_to import Start
-from dogu.workspace.process.wire import Launch
 
 LOGIN_TIMEOUT_S = 330.0
 

@@ -19,7 +19,7 @@ from dogu.workspace.process.talked_to import Start
 if TYPE_CHECKING:
     from dogu.runtime.discovery.mcp.session import Connection
     from dogu.runtime.discovery.mcp.work import Ask
-    from dogu.workspace.process.wire import Launch
+    from dogu.workspace.process.launch import Launch
 
 _START_TIMEOUT_S = 30.0
 _MOST_BACK_OFF_S = 60.0

@@ -22,8 +22,8 @@ from dogu.runtime.discovery.mcp.host import Host
 from dogu.runtime.discovery.mcp.server import McpServer, sdk
 from dogu.runtime.discovery.mcp.tool import ApprovedDeclarations, DeclarationError, McpTool
 from dogu.runtime.registry import ToolRegistry
+from dogu.workspace.process.launch import Launch
 from dogu.workspace.process.starting import launcher
-from dogu.workspace.process.wire import Launch
 from dogu.workspace.visible import make_visible
 
 _MOST_PROBLEMS_TOLD = 5

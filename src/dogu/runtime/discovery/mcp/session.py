@@ -31,8 +31,8 @@ from dogu.runtime.discovery.mcp.oauth import ShowAddress
 from dogu.runtime.discovery.mcp.requests import RawDispatcher, Requests
 from dogu.runtime.discovery.mcp.stdio import StdioLink, started
 from dogu.version import __version__
+from dogu.workspace.process.launch import Launch
 from dogu.workspace.process.talked_to import Start
-from dogu.workspace.process.wire import Launch
 
 for _name in ("mcp", "client"):  # the SDK's loggers: what they say of failures is told in our own words
     logging.getLogger(_name).addHandler(logging.NullHandler())

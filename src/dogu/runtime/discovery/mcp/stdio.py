@@ -23,9 +23,9 @@ from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCNotificati
 
 from dogu.contract import JsonObject
 from dogu.language import told
+from dogu.workspace.process.launch import Launch
 from dogu.workspace.process.starting import talked_to
 from dogu.workspace.process.talked_to import Start, TalkedTo
-from dogu.workspace.process.wire import Launch
 
 _ID = re.compile(rb'"id"\s*:\s*(\d{1,15}|"[^"\\]{1,80}")')
 _DEEP = 5_000
