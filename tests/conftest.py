@@ -33,7 +33,7 @@ SLOW = frozenset(
     test_blocking.py test_catalogs.py test_check_shape.py test_check_sizes.py test_docs.py test_examples.py
     test_examples_extensions.py test_preloaded.py test_processes.py test_requirements.py test_startup.py
     tools/test_background_jobs.py tools/test_bombs.py tools/test_races.py tools/test_run_shell_command.py
-    workspace/test_atomic_write.py workspace/test_beneath.py workspace/test_edit_match_laws.py
+    workspace/test_atomic_write.py workspace/test_openat.py workspace/test_edit_match_laws.py
     workspace/test_power_loss.py workspace/test_walk.py workspace/web
     """.split()
 )

@@ -65,14 +65,7 @@ class EditLines(Tool[EditLinesArgs]):
     async def should_confirm_execute(self, args: EditLinesArgs) -> Confirmation | None:
         """Show the diff of exactly what would be written."""
         proposal = await to_thread.run_sync(self._propose, args)
-        reason = await to_thread.run_sync(self._files.protected_reason, proposal.path)
-        return Confirmation(
-            told("Change {path}?", path=proposal.display.path),
-            proposal.display,
-            proposal=proposal,
-            always_ask=reason is not None,
-            reasons=(reason,) if reason else (),
-        )
+        return await to_thread.run_sync(proposal.question, self._files)
 
     async def execute(self, args: EditLinesArgs, context: CallContext) -> ToolResult:
         """Write what was approved, or fail as stale."""

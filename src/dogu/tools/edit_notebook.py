@@ -74,7 +74,8 @@ class EditNotebook(Tool[EditNotebookArgs]):
 
     async def should_confirm_execute(self, args: EditNotebookArgs) -> Confirmation | None:
         """Show the diff of exactly what would be written."""
-        return await to_thread.run_sync(self._question, args)
+        proposal = await to_thread.run_sync(self._propose, args)
+        return await to_thread.run_sync(proposal.question, self._files)
 
     async def execute(self, args: EditNotebookArgs, context: CallContext) -> ToolResult:
         """Write what was approved, or fail as stale."""
@@ -84,17 +85,6 @@ class EditNotebook(Tool[EditNotebookArgs]):
         proposal = approved if isinstance(approved, TextChange) else await to_thread.run_sync(self._propose, args)
         await to_thread.run_sync(self._files.write, proposal.path, proposal.data, proposal.expected)
         return ToolResult(proposal.told, proposal.display)
-
-    def _question(self, args: EditNotebookArgs) -> Confirmation:
-        proposal = self._propose(args)
-        reason = self._files.protected_reason(proposal.path)
-        return Confirmation(
-            told("Change {path}?", path=proposal.display.path),
-            proposal.display,
-            proposal=proposal,
-            always_ask=reason is not None,
-            reasons=(reason,) if reason else (),
-        )
 
     def _propose(self, args: EditNotebookArgs) -> TextChange:
         from dogu.workspace.notebook import NotebookError, difference, parse_notebook

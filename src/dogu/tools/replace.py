@@ -120,7 +120,8 @@ class Replace(Tool[ReplaceArgs]):
 
     async def should_confirm_execute(self, args: ReplaceArgs) -> Confirmation | None:
         """Show the diff of exactly what would be written; it can be edited first."""
-        return await to_thread.run_sync(self._question, await self._propose(args))
+        proposal = await self._propose(args)
+        return await to_thread.run_sync(proposal.question, self._files, self._revised)
 
     async def execute(self, args: ReplaceArgs, context: CallContext) -> ToolResult:
         """Write what was approved, merged into what others changed elsewhere meanwhile, or fail as stale."""
@@ -220,22 +221,6 @@ class Replace(Tool[ReplaceArgs]):
         refuse_omission(path, text)
         told = f"Created new file: {path} with provided content."
         return create_text(path, text, self._roots.relative(path), told)
-
-    # the question
-
-    def _question(self, proposal: TextChange) -> Confirmation:
-        reason = self._files.protected_reason(proposal.path)
-        return Confirmation(
-            told("Change {path}?", path=proposal.display.path)
-            if proposal.expected
-            else told("Create {path}?", path=proposal.display.path),
-            proposal.display,
-            proposal=proposal,
-            editable_text=proposal.display.new_text,
-            revise=lambda text: self._question(self._revised(proposal, text)),
-            always_ask=reason is not None,
-            reasons=(reason,) if reason else (),
-        )
 
     def _revised(self, proposal: TextChange, text: str) -> TextChange:
         from dogu.workspace.text.change import edited_note, revise_text

@@ -77,11 +77,15 @@ def openat2(start: int, path: str | bytes, flags: int, resolve: int) -> int | No
     opened = _libc().syscall(_SYS_OPENAT2, start, os.fsencode(path), _HOW.pack(flags, 0, resolve), _HOW.size)
     if opened >= 0:
         return opened
-    import ctypes
-
-    if ctypes.get_errno() == errno.ENOSYS:
+    if _last_errno() == errno.ENOSYS:
         _kernel_can = False
     return None
+
+
+def _last_errno() -> int:
+    import ctypes
+
+    return ctypes.get_errno()
 
 
 @cache
@@ -183,9 +187,7 @@ def _open_plainly(path: bytes, flags: int, start: int) -> int:
     if opened is not None:
         return opened
     if _kernel_can:
-        import ctypes
-
-        error = ctypes.get_errno()
+        error = _last_errno()
         if error != errno.EPERM:  # as some containers answer to a call that they don't know
             raise OSError(error, os.strerror(error), path)
     return fs.open(os.fsdecode(path), flags, dir_fd=None if start == _AT_FDCWD else start)

@@ -61,13 +61,11 @@ def cluster_after(text: str) -> str:
 
 def fit(text: str, cells: int) -> str:
     """Return one plain line cut to so many cells, `…` at its end when it was longer; no character is halved."""
-    from prompt_toolkit.utils import get_cwidth
-
     if len(text) * 2 <= cells or width_of(text) <= cells:
         return text
-    used, kept = get_cwidth("…"), 0
+    used, kept = width_of("…"), 0
     for character in text:
-        used += get_cwidth(character)
+        used += width_of(character)
         if used > cells:
             break
         kept += 1

@@ -5,11 +5,12 @@ Above: the tools that write text. Below: `files` (bytes and digests), `text` (en
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 
 import msgspec
 
+from dogu.contract.confirmation import Confirmation
 from dogu.contract.display import FileDiff
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import sentence, told
@@ -53,6 +54,20 @@ class TextChange(msgspec.Struct, frozen=True):
     def expected(self) -> str:
         """The digest the file must still have, as in `Files.write`."""
         return self.base.digest if self.base else ""
+
+    def question(self, files: Files, revise: Callable[[TextChange, str], TextChange] | None = None) -> Confirmation:
+        """Ask whether it shall be written; with `revise`, which takes this and another text, it can be edited."""
+        reason = files.protected_reason(self.path)
+        shown = self.display.path
+        return Confirmation(
+            told("Change {path}?", path=shown) if self.expected else told("Create {path}?", path=shown),
+            self.display,
+            proposal=self,
+            editable_text=self.display.new_text if revise else None,
+            revise=(lambda text: revise(self, text).question(files, revise)) if revise else None,
+            always_ask=reason is not None,
+            reasons=(reason,) if reason else (),
+        )
 
 
 def read_text(files: Files, path: str) -> tuple[FileContent, DecodedText]:
