@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from dogu.language import told
 from dogu.policy.commands.effects import Danger, Effect, Hints
 from dogu.policy.commands.patterns import is_a
-from dogu.policy.commands.places import may_hold_what_runs
+from dogu.policy.commands.places import may_hold_what_runs, written
 from dogu.policy.commands.reading import Reading
 from dogu.policy.commands.values import check_value
 from dogu.workspace.protected import protected_reason
@@ -52,7 +52,8 @@ def copies(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     links = bool(_LINKS & taken.keys()) and not program.endswith("rsync")
     how = _How(
         moves=moves,
-        links=links,
+        links=links or program in ("ln", "link"),
+        is_symbolic=bool({"-s", "--symbolic", "--symbolic-link"} & taken.keys()),
         is_deep=moves or program.endswith("rsync") or bool(_DEEP & taken.keys()),
         is_exact=bool({"-T", "--no-target-directory"} & taken.keys()),
         kind="place" if moves else "folder" if links else "any",
@@ -77,9 +78,13 @@ def moved(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
 
 @dataclass(frozen=True, slots=True)
 class _How:
-    """`kind` is what a source must be; `is_folder`: it goes into the target, and not in its place; `links`: linked."""
+    """`kind` is what a source must be; `is_folder`: it goes into the target, and not in its place; `links`: linked.
+
+    `is_symbolic`: by a text that is read in the folder of the link.
+    """
 
     moves: bool = False
+    is_symbolic: bool = False
     is_deep: bool = False
     is_exact: bool = False
     kind: str = "any"
@@ -104,7 +109,8 @@ def _laid(words: Sequence[Word], sources: Sequence[int], hints: Hints, to: str, 
             is_pattern = words[index].value is None
             names = _names_of(source, words[index], hints) if is_pattern else [source.rpartition("/")[2]]
             lays = is_folder and not may_edit and any(_is_run_by_name(f"{to}/{each}") for each in names)
-            if brings or lays or _lays_a_tree(source, to, hints, replace(how, is_folder=is_folder)):
+            now = replace(how, is_folder=is_folder)
+            if brings or lays or _lays_a_tree(source, to, hints, now) or _opens(source, to, hints, now):
                 yield Danger(index, Effect.WRITES, told("it writes to {target}", target=words[index].text[:40]))
                 break
 
@@ -119,6 +125,14 @@ def _lays_a_tree(source: str, to: str, hints: Hints, how: _How) -> bool:
         return may_hold_what_runs(folder) and not is_known
     laid = f"{folder}/{base}" if how.is_folder else folder
     return (how.is_deep or how.links) and may_hold_what_runs(laid) and not hints.around.is_file(source)
+
+
+def _opens(source: str, to: str, hints: Hints, how: _How) -> bool:
+    """Whether a link may be written to without a question, by its name, where what it leads to may not."""
+    around = hints.around
+    name = f"{to}/{source.rpartition('/')[2]}" if how.is_folder else to
+    leads_to = f"{name.rpartition('/')[0] or '.'}/{source}" if how.is_symbolic and source[:1] != "/" else source
+    return how.links and not written(Word.literal(name), around) and bool(written(Word.literal(leads_to), around))
 
 
 def _names_of(source: str, word: Word, hints: Hints) -> list[str]:

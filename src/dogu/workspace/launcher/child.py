@@ -16,12 +16,15 @@ from typing import Any, NoReturn
 from dogu.workspace.launcher import inside, terminal
 from dogu.workspace.launcher.descriptors import SHELLS
 
+GO = b"!"
+
 
 def become(
     order: dict[str, Any], directory: int, streams: Sequence[int], complaints: int, talk: int | None
 ) -> NoReturn:
     """Turn into the command; what prevents it goes to `complaints` as "errno step path" and the process ends with 127.
 
+    Last of all the word `GO` is waited for there.
     `talk` is for a command that another program brings into its sandbox (`inside`).
     `streams` are the descriptors of standard input, output and error. The new process leads a session of its own
     without a terminal; its signals are as at login; it is the first the kernel ends when memory runs out.
@@ -52,11 +55,17 @@ def become(
             apply(order["confinement"], order["view"], directory)
         _reset_signals(is_deaf_to_keys=order.get("is_deaf_to_keys", False))
         step = "exec"
+        _wait_for_go(complaints)
         _tell_writes(order)
         _execute(_argv(order), order["environment"])
     except (OSError, ValueError, ImportError, LookupError, RuntimeError, MemoryError) as error:
         os.write(complaints, _complaint(error, step))
     finally:
+        os._exit(127)
+
+
+def _wait_for_go(talk: int) -> None:
+    if os.read(talk, len(GO)) != GO:  # the supervisor is gone
         os._exit(127)
 
 

@@ -12,7 +12,9 @@ import os
 import re
 import select
 import signal
+import socket
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from dogu.workspace.launcher import child, tree
@@ -141,25 +143,27 @@ class Supervisor:
 
     def _start(self) -> bool:
         out_write, err_write = self._outputs()
-        complaints_read, complaints_write = os.pipe()
+        near, far = socket.socketpair()
         self._make_ends(self._order["confinement"] or {})
         self._pid = self._command_pid = os.fork()
         if self._pid == 0:
             streams = (out_write if self._terminal else self._descriptors["stdin"], out_write, err_write)
             talk = self._inside.far if self._inside else None
-            child.become(self._order, self._descriptors["directory"], streams, complaints_write, talk)
+            near.close()
+            child.become(self._order, self._descriptors["directory"], streams, far.fileno(), talk)
         if isinstance(self._family, Sweep):
             self._family.leader = self._pid
         if self._inside:
             self._inside.started()
         self._telling.tell("started", pid=self._pid, supervisor=os.getpid(), mark=self._order["mark"])
-        self._telling.flush(SOON_S)  # before the command can do anything to us
+        self._telling.flush(SOON_S)
+        far.close()
         written = set[int]() if self._terminal else {out_write, err_write}
-        for descriptor in {*written, complaints_write, self._descriptors["stdin"]}:
+        for descriptor in {*written, self._descriptors["stdin"]}:
             os.close(descriptor)
         os.close(self._descriptors["directory"])
-        complaint = self._complaint(complaints_read)
-        os.close(complaints_read)
+        complaint = self._complaint(near)
+        near.close()
         if complaint:
             os.waitpid(self._pid, 0)
             number, step, *path = complaint.decode(errors="replace").split(" ", 2)
@@ -171,12 +175,21 @@ class Supervisor:
             self._telling.tell("running")
         return True
 
-    def _complaint(self, complaints: int) -> bytes:
-        """What kept the child from becoming the command; empty once it has. A place that never answers may hold it."""
+    def _complaint(self, child_side: socket.socket) -> bytes:
+        """Let the child go on; return what keeps it from becoming the command, empty once it has.
+
+        It waits for the word: before it is known to the program, the command can do nothing to us. A place that never
+        answers may hold it.
+        """
         poller = select.poll()
-        poller.register(complaints, select.POLLIN)
+        poller.register(child_side, select.POLLIN)
+        with suppress(OSError):  # it has ended already, and may have said why
+            child_side.send(child.GO)
         if poller.poll(_STARTS_WITHIN_S * 1_000):
-            return os.read(complaints, 200)
+            try:
+                return child_side.recv(200)
+            except ConnectionResetError:  # it was killed before it heard that
+                return b""
         os.kill(self._pid, signal.SIGKILL)
         return f"{errno.ETIMEDOUT} sandbox".encode()
 
