@@ -24,7 +24,7 @@ from dogu.workspace.process.interactive import check_talk
 from dogu.workspace.sandbox.ladder import Confined
 from dogu.workspace.sandbox.watch import Signature, Watch, changes, fixed_places
 from dogu.workspace.sandbox.work import repositories
-from dogu.workspace.staged import Later, Watching, Written
+from dogu.workspace.staged import Watching
 
 if TYPE_CHECKING:
     from dogu.workspace.layer.command import CommandLayers
@@ -177,30 +177,23 @@ class CommandRunner:
             message = told("Not run: its changes can't be held back here, to be shown before they are kept.")
             raise ToolError(ErrorKind.REFUSED, message)
         confined, before = await to_thread.run_sync(self._surroundings, how)
-        async with self._looking() as tell_written:
-            roots = [root for root in self._roots if root != "/"] if can_tell() else []
-            watched = (*roots, *repositories(roots))
-            command = msgspec.structs.replace(command, watched=watched, keeps=tell_written.keeps)
+        if self._layers is None:
             result = await self._processes.run(_confine(command, confined), context.report)
-            layers = self._layers if result.background_pids else None
-            tell_written(result.written, layers.later(result.pgid) if layers is not None else None)
+        else:
+            result = await self._watched(self._layers, _confine(command, confined), context)
         put_back, changed = await to_thread.run_sync(self._looked_after, before, confined.order is not None)
         why = self._layers.goes_without(command.text) if self._layers is not None else ""
         return result, Settled((why,) if why else (), put_back=tuple(put_back), runs_later=tuple(changed))
 
-    @asynccontextmanager
-    async def _looking(self) -> AsyncGenerator[Watching]:
-        """Have the roots looked at before and after, where that is nobody else's to do."""
-        if self._layers is None:
-            yield _Nobody()
-            return
-        watched = self._layers.watched()
-        tell_written = await to_thread.run_sync(watched.__enter__)
-        try:
-            yield tell_written
-        finally:
-            with CancelScope(shield=True):
-                await to_thread.run_sync(watched.__exit__, None, None, None)
+    async def _watched(self, layers: CommandLayers, command: ShellCommand, context: CallContext) -> ProcessResult:
+        """Run it, and have the roots looked at before and after, and it told what was written meanwhile."""
+        roots = [root for root in self._roots if root != "/"] if can_tell() else []
+        watched = (*roots, *repositories(roots))
+        async with _looking(layers) as tell_written:
+            command = msgspec.structs.replace(command, watched=watched, keeps=tell_written.keeps)
+            result = await self._processes.run(command, context.report)
+            tell_written(result.written, layers.later(result.pgid) if result.background_pids else None)
+        return result
 
     def _made(self, commands: CommandLayers, text: str, how: How, *, is_kept: bool) -> tuple[Layers, Confined] | None:
         """Make a command's layers, and what confines it in them; None where it can't have any. Blocks."""
@@ -266,13 +259,16 @@ def _wanted_to_rename(result: ProcessResult) -> bool:
     return bool(result.exit_code) and not holds_renames() and any(word in output for word in _BOUNDARY)
 
 
-class _Nobody:
-    """Wants to know nothing."""
-
-    keeps = None
-
-    def __call__(self, written: Written | None, later: Later | None = None) -> None:
-        """Forget it."""
+@asynccontextmanager
+async def _looking(layers: CommandLayers) -> AsyncGenerator[Watching]:
+    """Have the roots looked at before and after, where that is nobody else's to do."""
+    watched = layers.watched()
+    tell_written = await to_thread.run_sync(watched.__enter__)
+    try:
+        yield tell_written
+    finally:
+        with CancelScope(shield=True):
+            await to_thread.run_sync(watched.__exit__, None, None, None)
 
 
 def _confine(command: ShellCommand, confined: Confined) -> ShellCommand:
