@@ -22,7 +22,7 @@ OURS = re.compile(
     "\x1b7\x1b\\[999;999H\x1b\\[6n\x1b8"  # asking for the size
     "|\x1b\\[[0-9;]*m"  # colors
     "|\x1b\\[[0-9;]*[ABCDHJK]"  # moving within our own lines, erasing below
-    "|\x1b\\[\\?(?:1|7|12|25|1000|1006|2004|2026)[hl]"  # cursor keys, wrapping, the cursor, the mouse, pastes, frames
+    "|\x1b\\[\\?(?:1|7|12|25|1000|1006|1049|2004|2026)[hl]"  # cursor keys, wrapping, the cursor, the mouse, the other screen, pastes, frames
     "|\x1b\\[0? q|\x1b\\[2[23];0t"  # the cursor's shape, keeping the title
     "|\x1b\\]9;dogu [^\x07;]*\x07|\x1b\\]0;\\? dogu\x07|\x1b\\]11;\\?\x1b\\\\"  # our title, asking for the background
 )

@@ -111,3 +111,23 @@ def test_a_resize_at_the_prompt_keeps_what_was_typed(program: Program, panes: Pa
     text = pane.until(typed)
     assert text.count("a line that is longer") == 1
     assert text.count("›") == 1
+
+
+@pytest.mark.parametrize("sizes", [[(30, 40)], [(40, 24), (100, 15)], [(120, 10), (40, 24)], [(20, 5), (150, 40)]])
+def test_a_long_list_leaves_nothing_behind_however_the_terminal_changes(
+    program: Program, panes: Panes, sizes: list[tuple[int, int]]
+) -> None:
+    """With nothing above it: what a terminal wraps anew is pushed off the screen first where there is little else."""
+    with FakeGemini([]) as server:
+        pane = panes(program, server, columns=120, rows=30)
+        pane.say("/settings")
+        pane.until("tools.core")
+        for columns, rows in sizes:
+            pane.resize(columns, rows)
+            pane.until("Search:")
+        pane.keys("Escape")
+        pane.until("Nothing was changed.")
+        pane.resize(120, 30)
+        text = pane.until(lambda text: at_prompt(text) and "/help shows commands" in text)
+    assert "Search:" not in text
+    assert "tools." not in text

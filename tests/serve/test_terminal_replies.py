@@ -24,7 +24,8 @@ class Line:
         self._terminal, descriptor = pty.openpty()
         self._stdin = io.TextIOWrapper(io.FileIO(descriptor), encoding=encoding)
         self.themes: list[str] = []
-        self.input = ReplyInput(self._stdin, self.themes.append, SizeProbes(), lambda: Size(24, 80))
+        self.probes = SizeProbes()
+        self.input = ReplyInput(self._stdin, self.themes.append, self.probes, lambda: Size(24, 80))
         self._raw = self.input.raw_mode()
         self._raw.__enter__()
         self.typed: list[str] = []
@@ -89,6 +90,16 @@ def test_a_reply_whose_rest_comes_late_is_not_typed(line: Line, reply: str, monk
         for part in (sent[:cut], sent[cut:]):
             line.send(part.encode("latin-1").decode("utf-8", "surrogateescape"), pauses=True)
     assert line.typed == []
+
+
+def test_an_esc_before_an_answer_is_a_key_at_once(line: Line):
+    line.probes.first_question()
+    line.send("\x1b")
+    line.send("\x1b[40;100R")
+    assert line.typed == ["escape"]
+    line.probes.first_question()
+    line.send("\x1b\x1b[40;100R")
+    assert line.typed == ["escape", "escape"]
 
 
 def test_the_end_of_a_reply_that_was_given_up_is_no_key(line: Line):

@@ -89,6 +89,7 @@ class Asking:
             wrap_lines=True,
         )
         self.is_choosing = Condition(lambda: self._menu is not None and self._is_armed)
+        self.has_screen = self.is_choosing & Condition(lambda: self._menu is not None and self._menu.menu.has_screen)
         self.takes_mouse = self.is_choosing & Condition(lambda: self._has_mouse)
         self.is_reading = Condition(lambda: bool(self._label))
         self.is_labelled_above = self.is_reading & Condition(lambda: width_of(self._label) > self._columns() // 2)

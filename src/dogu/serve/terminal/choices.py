@@ -49,6 +49,11 @@ class Menu(msgspec.Struct, frozen=True):
     takes_some: bool = False
     picked: frozenset[str] = frozenset()
 
+    @property
+    def has_screen(self) -> bool:
+        """Whether it takes the whole screen: a long list that the user asked for, above which nothing is asked."""
+        return self.filters and self.is_own
+
 
 class OpenMenu:
     """A menu as it stands on the screen. `numbers` say which choice each line drawn shows; -1 for none."""
@@ -118,14 +123,14 @@ class OpenMenu:
         """Return the painted lines, the choices around the highlighted one and what keys do; and its own row.
 
         There are so many that all stand on a screen of so many `rows` (0: of any), with the input box below. Of a list
-        also once that has become narrower: what a terminal then pushes off above is in nobody's hands.
+        below what was said also once that has become narrower: what a terminal then pushes off above is in nobody's
+        hands.
         """
-        shown = self.shown
-        most = len(shown)
-        if rows and (most > _MOST_ROWS or self.menu.filters):
+        most = min(len(self.shown), rows or len(self.shown))
+        if rows and (most > _MOST_ROWS or self.menu.filters) and not self.menu.has_screen:
             most = min(most, _MOST_ROWS, max(3, rows // 2))
         told = [style.paint(line, "dim") for line in self._help(columns, is_beside_draft=is_beside_draft)]
-        cells = min(columns, _NARROW) if self.menu.filters else columns
+        cells = min(columns, _NARROW) if self.menu.filters and not self.menu.has_screen else columns
         while True:
             lines, row = self._window(most, style, columns)
             if most <= 1 or not rows or rows_of("\n".join([*lines, *told]), cells) <= rows - _BELOW:
@@ -164,7 +169,7 @@ class OpenMenu:
         room = columns - 3
         look = ("cyan", "bold") if is_at else ("bold",)
         if self.menu.filters and each.detail:
-            side = min(widest, max(columns // 2, 8))
+            side = min(widest, max(columns * 3 // 5, 8))
             words = box + fit(_words(each), min(side, room))
             words += " " * (len(box) + side - width_of(words) + 2)
             left = room - width_of(words)

@@ -120,6 +120,7 @@ class LiveScreen:
             self._output,
             lambda: bool(self._live),
             self._asking.takes_mouse if ways.has_mouse else Never(),
+            self._asking.has_screen,
         )
         self._app.renderer = self._renderer
         self._asking.app = self._app

@@ -82,6 +82,10 @@ class FrameOutput(Vt100_Output):
         """
         self.write_raw("\x1b[K\x1b[C\x1b[J\x1b[D")
 
+    def enter_alternate_screen(self) -> None:
+        """Take the other screen. The cursor stays: a terminal may know none, or was told to have none."""
+        self.write_raw("\x1b[?1049h")
+
     def enable_mouse_support(self) -> None:
         """Ask for clicks and the wheel, not for each movement."""
         self.write_raw("\x1b[?1000h\x1b[?1006h")
@@ -177,14 +181,22 @@ def _unblocking(stdout: TextIO) -> tuple[int, bool]:
 class LiveRenderer(Renderer):
     """Draws the lower part, and prints what is finished above it.
 
-    `is_busy` tells whether more is drawn than the input box, `takes_mouse` whether clicks mean something.
+    `is_busy` tells whether more is drawn than the input box, `takes_mouse` whether clicks mean something, `takes_other`
+    whether it takes the terminal's other screen, as a long list does: wrapped anew, it would stand there twice.
     """
 
     def __init__(
-        self, style: BaseStyle, output: FrameOutput, is_busy: Callable[[], bool], takes_mouse: Filter = _NEVER
+        self,
+        style: BaseStyle,
+        output: FrameOutput,
+        is_busy: Callable[[], bool],
+        takes_mouse: Filter = _NEVER,
+        takes_other: Filter = _NEVER,
     ) -> None:
         self._frames = output
         self._is_busy = is_busy
+        self._takes_other = takes_other
+        self._is_on_other = False
         self._due: list[str] = []
         self._is_stale = False
         self.is_held = False  # a frame, until the terminal has said its size
@@ -226,16 +238,21 @@ class LiveRenderer(Renderer):
             return
         with self._frames.frame():
             misdrawn = size_probes.misdrawn()
-            if misdrawn is not None:
+            is_on_other = self._takes_other() and not is_done
+            if misdrawn is not None and not self._is_on_other:
                 self._mend(misdrawn, size)
-            elif self._due or self._is_stale or self._is_to_shrink(layout, size):
+            elif self._is_to_begin_anew(layout, size, is_on_other=is_on_other):
                 self.erase()
             self._is_stale = False
             # Where the lower part stood, which comes below it then: so only what is finished scrolls off.
-            printed = self.write_due()
+            printed = "" if is_on_other else self.write_due()
+            if is_on_other and not self._is_on_other:
+                self._frames.enter_alternate_screen()
+                self._is_on_other = True
             super().render(app, layout, is_done)
             if self._last_screen is not None and not is_done:
                 frame = Frame(size, self._last_screen, self._cursor_pos, printed, asks_place=self.mouse_support())
+                frame.is_drawn = not is_on_other
                 self._frames.write_raw(size_probes.drawn(frame, is_busy=self._is_busy()))
 
     def write_due(self) -> str:
@@ -257,6 +274,9 @@ class LiveRenderer(Renderer):
         if self._last_screen is not None and self._has_new_width(self._frames.get_size()):
             self._cursor_pos = self._reflowed(self._last_screen, self._cursor_pos, self._frames.get_size().columns)
         super().erase(leave_alternate_screen)
+        if self._is_on_other:
+            self._frames.quit_alternate_screen()
+            self._is_on_other = False
         self._frames.drain_unless_framed()
 
     @property
@@ -312,6 +332,14 @@ class LiveRenderer(Renderer):
 
     def _has_new_width(self, size: Size) -> bool:
         return self._last_size is not None and self._last_size.columns != size.columns
+
+    def _is_to_begin_anew(self, layout: Layout, size: Size, *, is_on_other: bool) -> bool:
+        """Whether what is drawn is to be erased first; on the other screen nothing is printed, and nothing moves."""
+        if self._is_stale or is_on_other != self._is_on_other:
+            return True
+        if is_on_other:
+            return self._last_size != size
+        return bool(self._due) or self._is_to_shrink(layout, size)
 
     def _is_to_shrink(self, layout: Layout, size: Size) -> bool:
         if self._last_screen is None:

@@ -37,6 +37,7 @@ _SURELY_STRING = re.compile("\x1b(?:P[0-9!$+<=>?{|]|\\][0-9]|_G)")
 _LATE_END = re.compile("(?<!\x1b)\x1b\\\\")  # ST, of a string that was given up; Alt and \ means nothing here
 _GOES_ON_WITHIN_S = 1.0
 _MOST_HELD_CHARS = 4_096
+_ENDS_IN_ANSWER = re.compile(ANSWER.pattern + "\\Z")
 _NEW_LINE = re.compile("\x1b\\[(?:13;[2-8]u|27;[2-8];13~)")  # Enter held with Shift, Alt or Ctrl, where they are told
 _BURST = re.compile("[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]{200,}")  # nobody types so much between two reads
 
@@ -57,6 +58,11 @@ class ReplyInput(Vt100Input):
         of = _Source(self._fileno, encoding, lambda: self.vt100_parser._in_bracketed_paste)  # pyright: ignore[reportPrivateUsage]  (nothing public tells)
         self._reader = _Reader(of, on_theme, probes, known_size)
         self.stdin_reader = self._reader
+
+    def read_keys(self) -> list[KeyPress]:
+        """Take what was typed: a reply ends what came before it, so that an Esc isn't kept waiting by more of them."""
+        keys = super().read_keys()
+        return [*keys, *super().flush_keys()] if self._reader.ended_in_reply else keys
 
     def flush_keys(self) -> list[KeyPress]:
         """Take what was held back as keys, where a moment has passed and no reply came of it."""
@@ -84,21 +90,24 @@ class _Reader(PosixStdinReader):
         self._known_size = known_size
         self._begun = ""
         self._is_in_burst = False
+        self.ended_in_reply = False
 
     def read(self, count: int = _MOST_READ) -> str:
         """Read what was typed."""
         before, self._read_at = self._read_at, time.monotonic()
         read = self._ended(super().read(count), self._read_at - before)
+        self.ended_in_reply = False
         if self._read_at - before > _GOES_ON_WITHIN_S and not _STRING.match(self._begun + read):
-            self._begun = ""  # a reply that lost its end
+            self._begun = self.let_go()  # a reply that lost its end is gone
         text, self._begun = self._begun + read, ""
         if "\x1b" not in text:
             return self._as_paste(text)
         text = _NEW_LINE.sub("\x1b\r", text)
         text = self._whole_paste(_LATE_END.sub("", _STRING.sub(self._told, text)))
         listens = self._probes.listens
+        self.ended_in_reply = listens and bool(_ENDS_IN_ANSWER.search(text))
         text = ANSWER.sub(self._sighted, text) if listens else text
-        begun = _STRING_BEGUN.search(text)
+        begun = None if self.ended_in_reply else _STRING_BEGUN.search(text)
         if not (begun and begun[0]) and listens:
             begun = ANSWER_BEGUN.search(text)
         if begun and read and begun[0]:  # the rest comes with the next read

@@ -38,7 +38,8 @@ _FORGOTTEN_S = 5.0  # a busy machine answers late, and what was drawn wrong is t
 class Frame(msgspec.Struct):
     """What was drawn: the text `printed` for good, then the lower part (`screen`, the cursor in it) for a size.
 
-    `asks_place`: where the cursor stands is asked, too, and not answered yet. `is_drawn`: false of a mere question.
+    `asks_place`: where the cursor stands is asked, too, and not answered yet. `is_drawn`: false of a mere question,
+    and on the other screen, of which nothing stays.
     """
 
     size: Size
@@ -149,7 +150,7 @@ class SizeProbes:
             self._waiting.append(frame)
             return PLACE_QUESTION + QUESTION if frame.asks_place else QUESTION
         self._waiting.clear()
-        self._base = frame
+        self._base = frame if frame.is_drawn else self._base
         return ""
 
     def told(self, size: Size, known: Size) -> None:
