@@ -106,6 +106,46 @@ def test_a_line_that_happens_to_be_as_deep_as_the_file_s_last_one_proves_nothing
     assert after(nested, "  - name: a\n    file:\n      path: b\n", "      user: z\n") == ("tasks:\n        user: z\n")
 
 
+@pytest.mark.parametrize(
+    ("path", "text", "old", "new", "wanted"),
+    [
+        (
+            "a.py",
+            'class A:\n    def f(self):\n        """Do::\n\n        a(1)\n        b(2)\n        """\n        def g():\n'
+            "            pass\n        return g\n",
+            '    a(1)\n    b(2)\n    """\n    def g():',
+            '        a(1)\n        b(3)\n    """\n    def g():',
+            "            a(1)\n            b(3)\n",
+        ),
+        (
+            "a.js",
+            "describe(() => {\n  it(() => {\n    app\n      .get(1)\n      .end(2)\n  })\n})\n",
+            "    .get(1)\n    .end(2)\n})",
+            "      .get(1)\n      .end(3)\n})",
+            "        .get(1)\n        .end(3)\n",
+        ),
+    ],
+)
+def test_of_two_ways_to_indent_the_one_is_taken_that_the_text_hangs_together_with(
+    path: str, text: str, old: str, new: str, wanted: str
+) -> None:
+    found = match_edit(text, old, new, path=path)
+    assert isinstance(found, Edit), found
+    assert wanted in spliced(text, found.replacements)
+
+
+def test_a_block_loses_its_indentation_where_lines_that_both_strings_have_never_had_any() -> None:
+    text = "function f() {\n  if (a) {\n    g();\n    i();\n  }\n  h();\n}\n"
+    wanted = text.replace("    g();\n    i();\n  }\n", "  g();\n  i();\n")
+    assert after(text, "  g();\n  i();\n}\nh();\n", "g();\ni();\nh();\n") == wanted
+
+
+def test_an_edit_that_begins_with_a_later_line_is_as_deep_as_the_lines_that_stay() -> None:
+    text = "case x:\n    a = 1\n  elif y:\n    b = 2\n  done\n"
+    old, new = "      a = 1\n    elif y:\n      b = 2", "    elif y:\n      b = 3"
+    assert after(text, old, new) == "case x:\n  elif y:\n    b = 3\n  done\n"
+
+
 def test_a_match_inside_a_line_or_a_word_is_exact_too() -> None:
     assert after(CODE, "cheap", "dear") == CODE.replace("cheapest", "dearest")
 

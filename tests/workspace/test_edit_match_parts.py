@@ -8,6 +8,7 @@ import pytest
 
 from dogu.workspace.edit_match.alignment import is_comment_mark, joined
 from dogu.workspace.edit_match.indentation import indent_unit, indentation_map, learn_indentation
+from dogu.workspace.edit_match.parses import hangs_together
 from dogu.workspace.edit_match.repair import region_around
 from dogu.workspace.edit_match.result import Replacement
 from dogu.workspace.edit_match.typos import is_whole_comment, slip_between, typing_error
@@ -168,3 +169,11 @@ def test_the_region_for_a_repair_is_whole_lines_around_the_place() -> None:
     assert 15_000 < len(region) < 25_000
     assert region_around("short", ()) == "short"
     assert region_around(text, ()).startswith("line 0\n")
+
+
+def test_a_text_hangs_together_by_its_brackets_those_below_an_edit_aside() -> None:
+    text = "if a\n  f() {\n    b\n  }\nfi\n"
+    piece = Replacement(5, 18, "f() {\n  b")
+    assert hangs_together("a.sh", text, [piece])
+    assert not hangs_together("a.sh", text, [Replacement(5, 22, "f() {\n  b\n  }")])
+    assert not hangs_together("a.py", "if a:\n    b\n", [Replacement(6, 11, "b")])

@@ -31,15 +31,15 @@ _LONG_CHARS = 100_000
 _MARGIN_LINES = 300
 
 
-def weave(place: Place, new: str, *, keep_garbled: bool = False) -> list[Replacement]:
+def weave(place: Place, new: str, *, keep_garbled: bool = False, as_file: bool | None = None) -> list[Replacement]:
     """Return the replacements, ascending and apart, that make the change; raise `UncleanError` where that would be a
     guess.
 
     With `keep_garbled` a line that differs from the file's in more than white space at its ends may not change at
-    all.
+    all. `as_file` says whether the depths of `new` are the file's, where that is known.
     """
     place, new = _near_changes(place, new)
-    weaver = _Weaver(place, new, keep_garbled=keep_garbled)
+    weaver = _Weaver(place, new, keep_garbled=keep_garbled, as_file=as_file)
     pieces = _joined([*weaver.changes(), *weaver.final_newline()])
     verify(place, new, pieces)
     return pieces
@@ -79,7 +79,7 @@ def _near_changes(place: Place, new: str) -> tuple[Place, str]:
 
 
 class _Weaver:
-    def __init__(self, place: Place, new: str, *, keep_garbled: bool) -> None:
+    def __init__(self, place: Place, new: str, *, keep_garbled: bool, as_file: bool | None) -> None:
         old_lines, self.new = split_lines(place.old, new)
         self.drops_newline = place.old.endswith("\n") and bool(new) and not new.endswith("\n")
         self.place = place
@@ -97,7 +97,7 @@ class _Weaver:
         self.new_keys = [fold(line) for line in self.new]
         pairs = shared_lines(self.keys, self.new_keys)
         self.same = {j: i for i, j in pairs}
-        self.terms = terms_of(self.at, self.new, pairs, lost_head=self.lost_head)
+        self.terms = terms_of(self.at, self.new, pairs, lost_head=self.lost_head, as_file=as_file)
         # Compared as `new` has them, not as they were sent: a line that the model garbled alike in both is no change.
         self.old = [self._in_terms_of_new(i) for i in range(len(self.rows))]
 

@@ -150,7 +150,7 @@ def _check_base(ours: list[Line], theirs: list[Line], there: list[Line], written
     is_same = [line.text.split() for line in ours] == [line.text.split() for line in theirs]
     moves = is_same and len({len(one.indent) - len(other.indent) for one, other in zip(ours, theirs, strict=True)}) == 1
     pairs = shared_of(ours, theirs)
-    stays = any(j == 0 and not ours[i].indent for i, j in pairs)
+    stays = any(not (ours[i].indent or theirs[j].indent) for i, j in pairs)  # lines without any are meant
     if not (moves or stays or theirs[0].indent) and ours[0].indent and there[0].indent:
         raise UncleanError("the first line of new_string has no indentation, and that of old_string has")
     shared = [ours[i].indent == theirs[j].indent for i, j in pairs]

@@ -37,6 +37,7 @@ from dogu.workspace.edit_match.result import (
     Outcome,
     Refused,
     Replacement,
+    TwoWaysError,
     UncleanError,
     Why,
     lie_apart,
@@ -253,8 +254,10 @@ _MORE_PLACES = 20
 _MOST_PLACES = 10_000
 
 
-def find_folded(folded: FoldedText, old: str, new: str, expected: int | None) -> Outcome:
-    """Find `old` in the folded view; None when it is nowhere."""
+def find_folded(
+    folded: FoldedText, old: str, new: str, expected: int | None, *, as_file: bool | None = None
+) -> Outcome:
+    """Find `old` in the folded view; None when it is nowhere. `as_file` is as in `weave`."""
     # A few more than wanted are enough to refuse; only "as many as there are" needs them all.
     places = folded_places(folded, old, _MOST_PLACES + 1 if expected is None else expected + _MORE_PLACES)
     if not places:
@@ -266,9 +269,9 @@ def find_folded(folded: FoldedText, old: str, new: str, expected: int | None) ->
         return Refused(Why.AMBIGUOUS, STAGE, "" if lie_apart(spans) else OVERLAP, spans)
     forgiven = tuple(dict.fromkeys(word for place in places for word in differences(place)))
     try:
-        written = [piece for place in places for piece in weave(place, new)]
+        written = [piece for place in places for piece in weave(place, new, as_file=as_file)]
     except UncleanError as error:
-        return Refused(Why.UNCLEAR, STAGE, str(error), spans)
+        return Refused(Why.UNCLEAR, STAGE, str(error), spans, isinstance(error, TwoWaysError))
     return Found(STAGE, spans, tuple(written), forgiven)
 
 

@@ -24,7 +24,7 @@ from dogu.workspace.edit_match.garbled import fence_within, garbled_copy, is_gar
 from dogu.workspace.edit_match.lost_depth import restored_head
 from dogu.workspace.edit_match.nearest import LineIndex, nearest, places_shown
 from dogu.workspace.edit_match.neighbours import check_line_ends
-from dogu.workspace.edit_match.parses import is_broken_itself, still_parses
+from dogu.workspace.edit_match.parses import hangs_together, is_broken_itself, still_parses
 from dogu.workspace.edit_match.result import (
     OVERLAP,
     Found,
@@ -276,7 +276,18 @@ class _Matcher:
         return find_exact(self._text, *wanted, self._path)
 
     def _normalised(self, wanted: Wanted) -> Outcome:
-        return find_folded(self._folded, *wanted)
+        """Find the strings but for white space; where two ways to indent `new` are left, the one that fits the text if
+        the other doesn't.
+        """
+        outcome = find_folded(self._folded, *wanted)
+        if not isinstance(outcome, Refused) or not outcome.has_two_ways:
+            return outcome
+        ways = (find_folded(self._folded, *wanted, as_file=as_file) for as_file in (False, True))
+        fitting = [way for way in ways if isinstance(way, Found) and self._fits(way)]
+        return fitting[0] if len(fitting) == 1 else outcome
+
+    def _fits(self, found: Found) -> bool:
+        return hangs_together(self._path, self._text, found.replacements)
 
     def _elided(self, wanted: Wanted) -> Outcome:
         return find_elided(self._folded, *wanted)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import PurePath
 from textwrap import dedent
 
+from dogu.workspace.edit_match.result import Replacement, spliced
 from dogu.workspace.edit_match.yaml_outline import is_yaml_outline
 from dogu.workspace.python_text import python_tree
 
 _LONGEST_PARSED_CHARS = 400_000
+_STRING = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\\n]|\\.)*`")
 
 
 def still_parses(path: str, before: str, after: str) -> bool:
@@ -22,6 +25,37 @@ def still_parses(path: str, before: str, after: str) -> bool:
     if parse is None or max(len(before), len(after)) > _LONGEST_PARSED_CHARS:
         return True
     return parse(after) or not parse(before)
+
+
+def hangs_together(path: str, text: str, pieces: Sequence[Replacement]) -> bool:
+    """Whether the text with the pieces can be parsed as it could before, or, in a language that isn't parsed here, no
+    closing bracket that begins a line has left the depth of the line that opened it. Brackets below the pieces don't
+    count: another edit may be going to move them.
+    """
+    after = spliced(text, pieces)
+    if _parser(path) is not None:
+        return still_parses(path, text, after)
+    below = len(text) - (pieces[-1].end if pieces else 0)
+    return len(_misplaced(after[: len(after) - below])) <= len(_misplaced(text[: len(text) - below]))
+
+
+def _misplaced(text: str) -> list[str]:
+    """Return the lines that begin with a closing bracket and aren't as deep as the line that opened it."""
+    open_lines: list[str] = []
+    found: list[str] = []
+    for line in text.split("\n"):
+        bare = _STRING.sub("", line)
+        begins = bare.lstrip()[:1]
+        indent = line[: len(line) - len(line.lstrip())]
+        for char in bare:
+            if char in "([{":
+                open_lines.append(indent)
+            elif char in ")]}" and open_lines:
+                opened = open_lines.pop()
+                if char == begins:
+                    begins = ""
+                    found += [line] * (opened != indent)
+    return found
 
 
 def is_broken_itself(path: str, old: str, new: str, as_sent: str) -> bool:

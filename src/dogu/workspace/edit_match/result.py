@@ -32,6 +32,10 @@ class UncleanError(Exception):
     """The change can't be written without guessing; the message says why."""
 
 
+class TwoWaysError(UncleanError):
+    """Whether the depths of `new` are the file's or the model's can't be told from the strings."""
+
+
 @dataclass(frozen=True)
 class Found:
     """The places meant and what to write there.
@@ -49,12 +53,16 @@ class Found:
 
 @dataclass(frozen=True)
 class Refused:
-    """No edit, and why, in words for the model; `spans` are the places that came into question, ascending."""
+    """No edit, and why, in words for the model; `spans` are the places that came into question, ascending.
+
+    `has_two_ways` says that what the depths of `new` are can't be told from the strings.
+    """
 
     why: Why
     stage: str
     reason: str
     spans: tuple[tuple[int, int], ...] = ()
+    has_two_ways: bool = False
 
 
 def lie_apart(spans: Sequence[tuple[int, int]]) -> bool:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from dogu.workspace.diff import changed_ranges
 from dogu.workspace.edit_match.alignment import Place, Unit, word_chars
 from dogu.workspace.edit_match.indentation import OPENERS, indent_of
-from dogu.workspace.edit_match.result import UncleanError
+from dogu.workspace.edit_match.result import TwoWaysError, UncleanError
 from dogu.workspace.edit_match.views import fold, is_blank
 
 _QUOTES = str.maketrans('"`', "''")
@@ -208,12 +208,16 @@ class Terms(NamedTuple):
     words: bool = False
 
 
-def terms_of(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]], *, lost_head: bool) -> Terms:
-    """Decide both by the `pairs` of lines that are in both; raise `UncleanError` where they contradict one another.
+def terms_of(
+    at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]], *, lost_head: bool, as_file: bool | None
+) -> Terms:
+    """Decide both by the `pairs` of lines that are in both, but for depths `as_file` where that is known; raise
+    `UncleanError` where they contradict one another.
 
     With `lost_head` the first line of `old_string` alone has no indentation, so it is no witness.
     """
-    return Terms(_indentation(at, new, pairs, lost_head=lost_head), _words(at, new))
+    indentation = _indentation(at, new, pairs, lost_head=lost_head) if as_file is None else as_file
+    return Terms(indentation, _words(at, new))
 
 
 def _words(at: Rows, new: Sequence[str]) -> bool:
@@ -257,15 +261,13 @@ def _indentation(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]],
     if edges == {False}:
         # no line more, so nothing is put around others, unless the first line begins a block now
         if {*lines} == {True} and len(at.rows) == len(new) and not new[written[0]].rstrip().endswith(OPENERS):
-            raise UncleanError("new_string begins as old_string does, and goes on as deep as the file does")
+            raise TwoWaysError("new_string begins as old_string does, and goes on as deep as the file does")
         return False
     if True not in lines and any(i in shifted for i, _ in pairs):
-        if True in edges and False in lines:
-            raise UncleanError("new_string begins as deep as the file does, and goes on as old_string has it")
-        return edges == {True}
+        return edges == {True} and False not in lines
     contradicted = False in lines or False in edges or _has_garbled(at, shifted, new)
     if contradicted and True in edges and not is_simpler:
-        raise UncleanError("new_string indents some lines as old_string has them and others as the file does")
+        raise TwoWaysError("new_string indents some lines as old_string has them and others as the file does")
     # Several moves make `new` of what `old` has, and one of what the file has: that is simpler.
     return bool(edges or lines) and (not contradicted or (True in edges and is_simpler))
 
@@ -310,7 +312,7 @@ def _moves_as_one(at: Rows, shifted: dict[int, tuple[str, str]], new: Sequence[s
         return False
     moves = len({len(indent_of(there)) - len(indent_of(here)) for here, there in pairs if here.strip()}) == 1
     if moves and len(shifted) > 1 and all(indent_of(new[i]) == file for i, (_, file) in shifted.items()):
-        raise UncleanError("new_string changes nothing but depths, to those that the file has")
+        raise TwoWaysError("new_string changes nothing but depths, to those that the file has")
     return moves
 
 
