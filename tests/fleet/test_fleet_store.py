@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,69 @@ def test_nothing_is_recorded_once_the_folder_isnt_where_patches_are_written(tmp_
             fleet.finish(Row("t0", True, Reason.DONE))
     with Fleet.open(str(tmp_path / "moved")) as fleet:
         assert fleet.take_back() == ["t0"]
+
+
+def changed_by_hand(folder: Path, *statements: str) -> Fleet:
+    """Open a fleet of which two are done and one waits, after somebody wrote into its file."""
+    with made(folder) as fleet:
+        for number in range(2):
+            fleet.next_task()
+            fleet.finish(Row(f"t{number}", True, Reason.DONE, cost_usd=0.5))
+    with sqlite3.connect(folder / "fleet.sqlite") as database:
+        for statement in statements:
+            database.execute(statement)
+    database.close()
+    return Fleet.open(str(folder))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM meta WHERE name = 'plan'",
+        """UPDATE meta SET value = '{"jobs": "x"}' WHERE name = 'plan'""",
+        "UPDATE meta SET value = 7 WHERE name = 'plan'",
+        "DROP TABLE rows",
+        "UPDATE tasks SET task = 'garbage'",
+    ],
+)
+def test_a_damaged_file_is_told_as_such_with_what_is_left(tmp_path: Path, statement: str) -> None:
+    with changed_by_hand(tmp_path / "out", statement) as fleet, pytest.raises(ToolError, match=r"damaged.*begins anew"):
+        list(map(repr, (fleet.counts(), fleet.plan, fleet.task("t0"))))
+
+
+def test_a_file_that_is_no_database_any_more_is_told_as_damaged(tmp_path: Path) -> None:
+    changed_by_hand(tmp_path / "out").close()
+    (tmp_path / "out" / "fleet.sqlite").write_bytes(b"garbage" * 1000)
+    with pytest.raises(ToolError, match="damaged"):
+        Fleet.open(str(tmp_path / "out"))
+
+
+def test_a_row_that_is_garbage_names_its_task_and_another_try_replaces_it(tmp_path: Path) -> None:
+    with changed_by_hand(tmp_path / "out", "UPDATE rows SET row = 'garbage' WHERE id = 't1'") as fleet:
+        with pytest.raises(ToolError, match=r"what came of t1 can't be read.*retry .* t1"):
+            list(fleet.rows())
+        assert fleet.retry(["t1"]) == 1
+        assert [row.id for row in fleet.rows()] == ["t0"]
+        assert fleet.former_cost_usd() == 0.0  # it says nothing, and stops nothing
+
+
+def test_a_task_that_is_garbage_stops_the_fleet_and_stays_waiting(tmp_path: Path) -> None:
+    with changed_by_hand(tmp_path / "out", "UPDATE tasks SET task = 'garbage' WHERE id = 't2'") as fleet:
+        with pytest.raises(ToolError, match="damaged"):
+            fleet.next_task()
+        assert (fleet.counts().queued, fleet.counts().running) == (1, 0)
+
+
+def test_a_fleet_of_another_format_is_left_alone(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="has the format 2, this dogu reads 1"):
+        changed_by_hand(tmp_path / "out", "UPDATE meta SET value = '2' WHERE name = 'version'")
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "\x1b[31mred", "nul\0"])
+def test_a_folder_whose_name_cant_be_printed_as_one_line_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ToolError, match="control characters"):
+        made(tmp_path / name)
+    assert not list(tmp_path.iterdir())
 
 
 def test_one_process_drives_a_fleet(tmp_path: Path) -> None:

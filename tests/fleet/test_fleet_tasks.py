@@ -38,6 +38,14 @@ def test_json_lines_a_table_and_a_folder_say_the_same(tmp_path: Path) -> None:
     assert [(task.id, task.prompt) for task in read(folder)] == [("a", 'x, "y"')]
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16-le", "utf-16-be"])
+def test_lines_are_read_as_windows_writes_them(tmp_path: Path, encoding: str) -> None:
+    lines = tmp_path / "tasks.jsonl"
+    text = '{"id": "a", "prompt": "é"}\r\n{"id": "b", "prompt": "日本"}\r\n'
+    lines.write_bytes((text if encoding == "utf-8-sig" else f"\ufeff{text}").encode(encoding))
+    assert [(task.id, task.prompt) for task in read(lines)] == [("a", "é"), ("b", "日本")]
+
+
 def test_places_are_beside_the_file_and_addresses_stay(tmp_path: Path) -> None:
     lines = tmp_path / "tasks.jsonl"
     lines.write_text(

@@ -7,11 +7,13 @@ process at a time drives a fleet; any number may look.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from typing import TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -20,16 +22,19 @@ from dogu.contract import ErrorKind, ToolError
 from dogu.fleet.plan import Plan
 from dogu.fleet.rows import Row
 from dogu.fleet.tasks import Task
-from dogu.language import plain, told
+from dogu.language import plain, sentence, told
 from dogu.workspace import fs
 
+_T = TypeVar("_T")
 _FILE = "fleet.sqlite"
 _SPENT = "spent"
 WORKERS_LOCK = "workers.lock"  # shared by all workers while they live
 _UNFINISHED = f"{_FILE}.new"
 _ROOM_BYTES = 8 * 1024 * 1024  # twice what SQLite's log grows to before it is written from its beginning again
 _WORKERS_TAKE_S = 30.0
+_CONTROL = re.compile(r"[\0-\x1f\x7f-\x9f]")
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)  # the last: a table that isn't there
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS tasks (
@@ -75,6 +80,9 @@ class Fleet:
     @classmethod
     def create(cls, folder: str, plan: Plan, tasks: Iterable[Task]) -> Fleet:
         """Make a fleet of the tasks. Raises `ToolError` where there is one already, or the folder holds other files."""
+        if _CONTROL.search(folder):  # scripts and terminals are told of it, a line a path
+            message = told("{folder} has control characters in its name: name another folder.", folder=ascii(folder))
+            raise ToolError(ErrorKind.INVALID_ARGUMENTS, message)
         try:
             cls._make(folder, plan, tasks)
         except (OSError, sqlite3.Error) as error:
@@ -119,9 +127,14 @@ class Fleet:
             if os.access(folder, os.W_OK):
                 database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = FULL")
+            version = database.execute("SELECT value FROM meta WHERE name = 'version'").fetchone()
         except sqlite3.Error as error:
-            message = told("{path} can't be read: {why}", path=path, why=str(error))
-            raise ToolError(ErrorKind.IO_ERROR, message) from error
+            raise _unreadable(path, error) from error
+        if version != (_VERSION,):
+            database.close()
+            found = version[0] if version else None
+            words = sentence("{path} has the format {found}, this dogu reads {known}: use the dogu that made it")
+            raise ToolError(ErrorKind.IO_ERROR, told(words, path=path, found=found, known=_VERSION))
         return cls(folder, database)
 
     def close(self) -> None:
@@ -140,8 +153,9 @@ class Fleet:
     @property
     def plan(self) -> Plan:
         """How it runs."""
-        (value,) = self._database.execute("SELECT value FROM meta WHERE name = 'plan'").fetchone()
-        return msgspec.json.decode(value, type=Plan)
+        with self._reading() as database:
+            found = database.execute("SELECT value FROM meta WHERE name = 'plan'").fetchone()
+            return _decoded(found and found[0], Plan)
 
     def change_plan(self, plan: Plan) -> None:
         """Have it run otherwise from now on."""
@@ -180,6 +194,14 @@ class Fleet:
         self._database.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
 
     @contextmanager
+    def _reading(self) -> Generator[sqlite3.Connection]:
+        """Read and decode. Raises `ToolError` (IO_ERROR) for what isn't as it was written."""
+        try:
+            yield self._database
+        except (sqlite3.Error, msgspec.DecodeError) as error:
+            raise _unreadable(self._place, error) from error
+
+    @contextmanager
     def _writing(self) -> Generator[sqlite3.Connection]:
         """One transaction. Raises `ToolError` (IO_ERROR) on a disk that is full; then nothing is written.
 
@@ -195,9 +217,9 @@ class Fleet:
         try:
             with self._database:
                 yield self._database
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in _FULL:
-                raise
+        except (sqlite3.Error, msgspec.DecodeError) as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _FULL:
+                raise _unreadable(self._place, error) from error
             message = told("{folder} can't be written: {why}", folder=self.folder, why=str(error))
             raise ToolError(ErrorKind.IO_ERROR, message) from error
 
@@ -227,8 +249,9 @@ class Fleet:
 
     def former_cost_usd(self) -> float:
         """What earlier tries of tasks cost that were run once more."""
-        (cost,) = self._database.execute("SELECT total(json_extract(row, '$.cost_usd')) FROM former").fetchone()
-        return cost
+        with self._reading() as database:  # one that was damaged is run once more, and its former row says nothing
+            cost = "SELECT total(json_extract(row, '$.cost_usd')) FROM former WHERE json_valid(row)"
+            return database.execute(cost).fetchone()[0]
 
     def next_task(self) -> tuple[Task, int] | None:
         """Begin the first task that waits, and return it with the number of its attempt; None when none waits."""
@@ -238,7 +261,7 @@ class Fleet:
                 " (SELECT number FROM tasks WHERE state = 'queued' ORDER BY number LIMIT 1) RETURNING task, attempt",
                 (time.time(),),
             ).fetchone()
-        return None if begun is None else (msgspec.json.decode(begun[0], type=Task), begun[1])
+            return None if begun is None else (_decoded(begun[0], Task), begun[1])
 
     def put_back(self, task_id: str) -> None:
         """Queue a task again that was begun and cut short."""
@@ -270,27 +293,43 @@ class Fleet:
 
     def counts(self) -> Counts:
         """Count tasks by how far they are."""
-        states = dict(self._database.execute("SELECT state, count(*) FROM tasks GROUP BY state").fetchall())
-        passed = dict(self._database.execute("SELECT passed, count(*) FROM rows GROUP BY passed").fetchall())
-        (cost,) = self._database.execute("SELECT total(cost) FROM rows").fetchone()
+        with self._reading() as database:
+            states = dict(database.execute("SELECT state, count(*) FROM tasks GROUP BY state").fetchall())
+            passed = dict(database.execute("SELECT passed, count(*) FROM rows GROUP BY passed").fetchall())
+            (cost,) = database.execute("SELECT total(cost) FROM rows").fetchone()
         total = sum(states.values())
         queued, running = states.get("queued", 0), states.get("running", 0)
         return Counts(total, queued, running, passed.get(1, 0), passed.get(0, 0), passed.get(None, 0), cost)
 
     def rows(self) -> Iterator[Row]:
         """Give all rows, in the order of the tasks."""
-        cursor = self._database.execute("SELECT row FROM tasks JOIN rows USING (id) ORDER BY number")
-        return (msgspec.json.decode(row, type=Row) for (row,) in cursor)
+        with self._reading() as database:
+            for task_id, row in database.execute("SELECT id, row FROM tasks JOIN rows USING (id) ORDER BY number"):
+                yield self._row(task_id, row)
 
     def row(self, task_id: str) -> Row | None:
         """Find a task's row."""
-        found = self._database.execute("SELECT row FROM rows WHERE id = ?", (task_id,)).fetchone()
-        return None if found is None else msgspec.json.decode(found[0], type=Row)
+        with self._reading() as database:
+            found = database.execute("SELECT row FROM rows WHERE id = ?", (task_id,)).fetchone()
+            return None if found is None else self._row(task_id, found[0])
+
+    def _row(self, task_id: str, row: bytes) -> Row:
+        """Read a row. Raises `ToolError` that says how to have another."""
+        try:
+            return _decoded(row, Row)
+        except msgspec.DecodeError as error:
+            words = sentence(
+                "{path} is damaged: what came of {id} can't be read ({why}); "
+                "`dogu fleet retry {folder} {id}` runs it once more"
+            )
+            message = told(words, path=self._place, id=task_id, why=str(error), folder=self.folder)
+            raise ToolError(ErrorKind.IO_ERROR, message) from error
 
     def task(self, task_id: str) -> tuple[Task, str] | None:
         """Find a task and its state: queued, running, done."""
-        found = self._database.execute("SELECT task, state FROM tasks WHERE id = ?", (task_id,)).fetchone()
-        return None if found is None else (msgspec.json.decode(found[0], type=Task), found[1])
+        with self._reading() as database:
+            found = database.execute("SELECT task, state FROM tasks WHERE id = ?", (task_id,)).fetchone()
+            return None if found is None else (_decoded(found[0], Task), found[1])
 
     def place(self, *names: str) -> str:
         """Return the path of something in the fleet's folder."""
@@ -313,6 +352,23 @@ def _await_workers(path: str, folder: str) -> None:
                 time.sleep(0.05)
     finally:
         os.close(lock)
+
+
+def _decoded(data: object, kind: type[_T]) -> _T:
+    """Read what was written as JSON. Raises `msgspec.DecodeError`, also for what is no text."""
+    return msgspec.json.decode(data if isinstance(data, bytes | str) else b"", type=kind)
+
+
+def _unreadable(path: str, error: Exception) -> ToolError:
+    """Say why the file can't be used, and what is left where it is damaged."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF  # or it isn't the JSON that was written
+    if code not in _DAMAGED:
+        return ToolError(ErrorKind.IO_ERROR, told("{path} can't be read: {why}", path=path, why=str(error)))
+    words = sentence(
+        "{path} is damaged ({why}): patches and records are files beside it, in tasks; "
+        "`dogu fleet run TASKS --out ANOTHER` begins anew"
+    )
+    return ToolError(ErrorKind.IO_ERROR, told(words, path=path, why=str(error)))
 
 
 def _connect(path: str) -> sqlite3.Connection:

@@ -153,7 +153,10 @@ def _local(path: str, base: str) -> str:
 
 
 def _from_lines(path: str) -> Iterator[Task]:
-    with _opened(path) as file:
+    with _opened(path) as opened:
+        is_wide = opened.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # as PowerShell writes what it is given
+        opened.seek(0)
+        file = io.BytesIO(_text(path).encode()) if is_wide else opened
         for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE_BYTES), b""), 1):
             if len(line) == _LONGEST_LINE_BYTES:
                 problem = told("the line is longer than {most:,} bytes", most=_LONGEST_LINE_BYTES)
