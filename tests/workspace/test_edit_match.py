@@ -146,6 +146,18 @@ def test_an_edit_that_begins_with_a_later_line_is_as_deep_as_the_lines_that_stay
     assert after(text, old, new) == "case x:\n  elif y:\n    b = 3\n  done\n"
 
 
+def test_a_line_that_goes_without_its_indentation_leaves_none_of_it() -> None:
+    text = "def f():\n    x = 1\n    y = 2\n    return x\n"
+    assert after(text, "y = 2\n", "") == "def f():\n    x = 1\n    return x\n"
+    assert after(text, "x = 1\n    y = 2\n", "") == "def f():\n    return x\n"
+
+
+@pytest.mark.parametrize(("old", "new"), [("limit = 30", "limit = 60"), ("00\n", "50\n")])
+def test_a_part_of_a_number_is_not_replaced_by_another_number(old: str, new: str) -> None:
+    assert "part of a number" in refusal("limit = 300\n", old, new).reason
+    assert after("limit = 300\n", "limit = 30", "most = 30") == "most = 300\n"
+
+
 def test_a_match_inside_a_line_or_a_word_is_exact_too() -> None:
     assert after(CODE, "cheap", "dear") == CODE.replace("cheapest", "dearest")
 

@@ -140,3 +140,25 @@ def test_an_ellipsis_for_all_that_is_in_braces_is_a_placeholder_where_they_held_
     assert find_emptied(line, "", old) == (1, line.strip())
     assert find_emptied(line, "function g() {\n}\n", "") is None
     assert find_emptied(line, line, "") is None
+
+
+@pytest.mark.parametrize(
+    ("line", "held"),
+    [("r = run(...)", "r = run(a, b=1)"), ("xs = [...]", "xs = [1, 2]"), ("f(…);", "f(a, {")],
+)
+def test_an_ellipsis_in_other_brackets_is_one_where_they_held_several_things(line: str, held: str) -> None:
+    assert find_emptied(f"a\n{line}", held, "") == (2, line)
+
+
+@pytest.mark.parametrize(
+    ("line", "held"),
+    [
+        ("x: int = Field(...)", "x: int = Field(None)"),
+        ("y = xs[...]", "y = xs[0]"),
+        ("f: Callable[..., int]", "f: Callable[[str], int]"),
+        ("f(...a)", "f(a, b)"),
+        ("try:\n    run(...)", "ran(a, b)"),
+    ],
+)
+def test_an_ellipsis_in_brackets_is_code_where_it_stands_for_one_thing(line: str, held: str) -> None:
+    assert find_emptied(line, held, "") is None

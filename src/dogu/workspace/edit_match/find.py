@@ -28,7 +28,7 @@ from dogu.workspace.edit_match.apply import GOES_ON, weave
 from dogu.workspace.edit_match.depths import check_indents, check_retabbed
 from dogu.workspace.edit_match.indentation import OPENERS, indent_of
 from dogu.workspace.edit_match.lost_depth import block_indent, lost_indent, opens_nothing
-from dogu.workspace.edit_match.neighbours import check_cut, check_neighbours, check_rest
+from dogu.workspace.edit_match.neighbours import check_cut, check_neighbours, check_numbers, check_rest
 from dogu.workspace.edit_match.parses import still_parses
 from dogu.workspace.edit_match.result import (
     OVERLAP,
@@ -84,11 +84,14 @@ def find_exact(text: str, old: str, new: str, expected: int | None, path: str = 
         check_indents(text, spans[0], head + old, head + new)
         check_retabbed(old, new)
         check_cut(text, spans[0], old, new)
+        for span in spans:
+            check_numbers(text, span, old, new)
         for _, end in spans:
             check_rest(old, new, text[end : stop if (stop := text.find("\n", end)) >= 0 else len(text)])
         whole = [_unjoined(text, span, old, new, path) for span in spans]
         written = [
             lines
+            or _deleted(text, span, old, new)
             or _outdented(text, span, old, new, path)
             or _in_its_line(text, span, old, new)
             or _reindented(text, span, old, new, path)
@@ -100,6 +103,14 @@ def find_exact(text: str, old: str, new: str, expected: int | None, path: str = 
     pieces = [piece for own, as_sent in zip(written, literal, strict=True) for piece in own or [as_sent]]
     forgiven = sentence("line breaks") if any(whole) else sentence("indentation")
     return Found("exact", spans, tuple(pieces), (forgiven,) if any(written) else ())
+
+
+def _deleted(text: str, span: tuple[int, int], old: str, new: str) -> list[Replacement]:
+    """Return what to delete where whole lines go but for the first one's indentation: it would indent the next line."""
+    line_start = text.rfind("\n", 0, span[0]) + 1
+    head = text[line_start : span[0]]
+    is_left = not new and old.endswith("\n") and head and not head.strip()
+    return [Replacement(line_start, span[1], "")] if is_left else []
 
 
 def _unjoined(text: str, span: tuple[int, int], old: str, new: str, path: str) -> list[Replacement]:

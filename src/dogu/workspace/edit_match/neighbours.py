@@ -54,6 +54,21 @@ def check_cut(text: str, span: tuple[int, int], old: str, new: str) -> None:
         raise UncleanError("old_string is a part of a word or line that new_string has whole: send whole lines")
 
 
+def check_numbers(text: str, span: tuple[int, int], old: str, new: str) -> None:
+    """Raise `UncleanError` where `old` begins or ends inside a number that `new` has otherwise: `n = 3` of `n = 30`."""
+    start, end = span
+    sides = ((old, new, text[end : end + 1]), (old[::-1], new[::-1], text[max(start - 1, 0) : start]))
+    for ours, theirs, beside in sides:
+        is_cut = beside.isdigit() and ours[-1].isdigit()
+        if new and is_cut and _last_number(ours) != _last_number(theirs):
+            raise UncleanError("old_string is a part of a number of the file: send whole lines")
+
+
+def _last_number(text: str) -> str:
+    """Return the digits that a text ends with."""
+    return text[len(text.rstrip("0123456789")) :]
+
+
 def check_neighbours(text: str, span: tuple[int, int], old: str, new: str) -> None:
     """Raise `UncleanError` where `new` begins or ends with lines of the file before or after those of `old`."""
     start, end = span

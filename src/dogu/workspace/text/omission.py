@@ -58,7 +58,9 @@ def find_dots(new: str, old: str, text: str) -> tuple[int, str] | None:
 
 def find_emptied(new: str, old: str, text: str) -> tuple[int, str] | None:
     """Return number and text of the first line of `new` that has an ellipsis for all between braces which a line of
-    `old` or `text` opens likewise.
+    `old` or `text` opens likewise, or between other brackets where that line has several things in them.
+
+    One thing may become an ellipsis: `Field(None)` and `xs[0]` of Python.
     """
     if _EMPTIED.search(new) is None:
         return None
@@ -66,7 +68,8 @@ def find_emptied(new: str, old: str, text: str) -> tuple[int, str] | None:
     for number, line in enumerate(map(str.strip, new.split("\n")), 1):
         found = _EMPTIED.search(line) if len(line) <= _LONGEST_CHARS and line not in known else None
         head = line[: found.start() + 1] if found else ""
-        if any(map(str.isalnum, head)) and any(other.startswith(head) for other in known):
+        held = [other[len(head) :] for other in known if other.startswith(head)] if any(map(str.isalnum, head)) else []
+        if held and (head[-1] == "{" or any("," in other.partition("...")[0] for other in held)):
             return number, line
     return None
 
@@ -114,7 +117,7 @@ def _any(words: str) -> str:
 _QUOTES = ("'", '"', "`")
 _RULE = re.compile(r"[-=]{2,}")
 _ELLIPSIS = re.compile(r"\.{3,}|\. \. \.|…+|⋯+|。{3,}|・{3,}")
-_EMPTIED = re.compile(r"\{[ \t]*(?:/\*[ \t]*)?(?:\.{3}|…)[ \t]*(?:\*/[ \t]*)?\}")
+_EMPTIED = re.compile(r"[\{(\[][ \t]*(?:/\*[ \t]*)?(?:\.{3}|…)[ \t]*(?:\*/[ \t]*)?[\})\]]")
 _EDGE = r"[^\w]*"
 _MARKS = re.compile(rf"(?P<head>{_EDGE}(?:\b(?:rem|dnl)\b{_EDGE})?)(?P<phrase>.*?)(?P<tail>{_EDGE})", re.I | re.S)
 _COMMENT = re.compile(r"//|/\*|#|--|<!--|;|%|\{-|\(\*|\{\{?/\*|\{\{!|\{#|<%|@\*|\*|!|\"|'|\\|\.\.\s|@?rem|dnl|::", re.I)
