@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from dogu.language import told
 from dogu.policy.commands.effects import Danger, Effect, Hints
 from dogu.policy.commands.patterns import is_a
-from dogu.policy.commands.places import may_hold_what_runs, written
+from dogu.policy.commands.places import is_code, is_data, may_hold_what_runs, written
 from dogu.policy.commands.reading import Reading
 from dogu.policy.commands.values import check_value
 from dogu.workspace.protected import protected_reason
@@ -110,7 +110,8 @@ def _laid(words: Sequence[Word], sources: Sequence[int], hints: Hints, to: str, 
             names = _names_of(source, words[index], hints) if is_pattern else [source.rpartition("/")[2]]
             lays = is_folder and not may_edit and any(_is_run_by_name(f"{to}/{each}") for each in names)
             now = replace(how, is_folder=is_folder)
-            if brings or lays or _lays_a_tree(source, to, hints, now) or _opens(source, to, hints, now):
+            turns = not may_edit and _turns_into_code(source, to, is_folder=is_folder)
+            if brings or lays or turns or _lays_a_tree(source, to, hints, now) or _opens(source, to, hints, now):
                 yield Danger(index, Effect.WRITES, told("it writes to {target}", target=words[index].text[:40]))
                 break
 
@@ -133,6 +134,11 @@ def _opens(source: str, to: str, hints: Hints, how: _How) -> bool:
     name = f"{to}/{source.rpartition('/')[2]}" if how.is_folder else to
     leads_to = f"{name.rpartition('/')[0] or '.'}/{source}" if how.is_symbolic and source[:1] != "/" else source
     return how.links and not written(Word.literal(name), around) and bool(written(Word.literal(leads_to), around))
+
+
+def _turns_into_code(source: str, to: str, *, is_folder: bool) -> bool:
+    """Whether data, which may be written without a question, becomes a program by its new name."""
+    return is_data(source) and not is_folder and (is_code(to) or is_a("program", to))
 
 
 def _names_of(source: str, word: Word, hints: Hints) -> list[str]:

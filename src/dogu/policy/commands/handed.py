@@ -14,7 +14,7 @@ from dogu.language import told
 from dogu.policy.commands.effects import Danger, Effect, Hints, Surroundings
 from dogu.policy.commands.outgoing import check_no_address
 from dogu.policy.commands.patterns import is_a, pattern
-from dogu.policy.commands.places import Finding, check_own, no_known_value, written
+from dogu.policy.commands.places import Finding, check_own, no_known_value
 from dogu.policy.commands.table import all_programs
 from dogu.policy.commands.values import check_config, check_value
 from dogu.workspace.shell_syntax import Word
@@ -50,7 +50,7 @@ def _beyond(name: str, word: Word, following: Word, around: Surroundings) -> Fin
     if is_given and is_a("loading_option", option) and not (is_short and re.search("[./]", value.text) is None):
         return check_config(value, (name,))
     if is_given and is_a("writing_option", option) and not is_a("form", value.value):
-        return written(value, around)
+        return check_value("built", value, around)
     if is_given and is_a("naming_host", option) and not is_a("loopback", value.value):
         return check_value("own_host", value)
     return None if value is following else _beyond_this_machine(value)
@@ -73,7 +73,7 @@ def handed_on(word: Word, before: Word, around: Surroundings) -> Finding | None:
         if is_a("choosing_option", option) and not re.fullmatch(r"[\w,:-]+", value.text):
             return Effect.RUNS, no_known_value(value)
         if is_a("writing_option", option):
-            return written(value, around)
+            return check_value("built", value, around)
         if option.startswith("--") and is_a("names_code", value.text) and option not in _known_to_tools():
             return Effect.RUNS, _not_known(option)
     return _beyond_this_machine(value)

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from dogu.language import joined, told
 from dogu.policy.commands.arithmetic import names_set
+from dogu.policy.commands.brought import unpacks
 from dogu.policy.commands.dangers import dangers_of, elsewhere_than_meant, program_called, redirect_danger
 from dogu.policy.commands.effects import NOWHERE, Danger, Effect, Hints, Surroundings
 from dogu.policy.commands.elsewhere import Elsewhere
@@ -35,7 +36,6 @@ from dogu.policy.commands.text_checks import (
     may_run_from_subscripts,
     only_looks,
     only_reads,
-    unpacks,
 )
 from dogu.policy.commands.variables import (
     Known,

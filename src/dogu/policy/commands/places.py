@@ -59,17 +59,17 @@ def _may_match_hidden(path: str) -> bool:
 
 
 def written_from_here(word: Word, around: Surroundings, *, appends: bool) -> Finding | None:
-    """The same of a word that is read in the folder that the text may be in by now."""
+    """The same as `typed` of a word that is read in the folder that the text may be in by now."""
     if around.folders is None:
         return Effect.WRITES, told("it writes to {target}", target=word.text[:40])
     start = around.at_the_start()
-    return next(filter(None, (written(each, start, appends=appends) for each in around.from_the_start(word))), None)
+    return next(filter(None, (typed(each, start, appends=appends) for each in around.from_the_start(word))), None)
 
 
 def written(word: Word, around: Surroundings = NOWHERE, *, appends: bool = False) -> Finding | None:
     """Say why a file that is written needs a question, whichever door it is written by; None when it doesn't.
 
-    It may be a stream, a place where a build leaves things, a report or log by its name, or data that isn't there yet
+    It may be a stream, data where a build leaves things, a report or log by its name, or data that isn't there yet
     (or is added to) and that no program looks for. Where the mode lets files be edited: any of the workspace.
     """
     if word.value is not None and word.value in _STREAMS:
@@ -85,13 +85,32 @@ def _is_ours_to_write(path: str, around: Surroundings, *, appends: bool) -> bool
         return True
     if is_a("installed", path):
         return False
-    if is_a("built", path) or is_a("remade", path):
+    if is_a("remade", path) or (is_a("built", path) and not is_code(path)):
         return True
     return is_a("fresh", path) and (appends or _TEMPORARY.match(path) is not None or around.is_free(path))
 
 
+def typed(word: Word, around: Surroundings = NOWHERE, *, appends: bool = False) -> Finding | None:
+    """The same of a file that holds whatever the command is given: it may become a program by its name alone."""
+    if not around.may_edit and is_a("program", word.value):
+        return Effect.WRITES, told("it writes to {target}", target=word.text[:40])
+    return written(word, around, appends=appends)
+
+
+def is_code(path: str) -> bool:
+    """Whether a file is code by its ending, or run by its name."""
+    is_folder = is_a("built", path.rpartition("/")[2])  # `build`, which is another program's file as well
+    return is_a("code", path) or (is_a("run_by_name", path) and not is_folder)
+
+
+def is_data(path: str | None) -> bool:
+    """Whether a file's name says that it is data, which may be written without a question."""
+    return path is not None and (is_a("remade", path) or is_a("fresh", path)) and not is_code(path)
+
+
 def _built(word: Word, around: Surroundings) -> Finding | None:
-    return None if is_a("binary", word.value) and not writes_to(word) else written(word, around)
+    is_known = is_a("binary", word.value) or (is_a("built", word.value) and not is_a("installed", word.value))
+    return None if is_known and not writes_to(word) else written(word, around)
 
 
 def _requirements(word: Word, around: Surroundings) -> Finding | None:
@@ -200,7 +219,7 @@ def _fetched(word: Word, around: Surroundings) -> Finding | None:
     """A file that curl writes, in whose name `#1` stands for a part of the address."""
     if "#" in word.text:
         return Effect.WRITES, told("it writes to {target}", target=word.text[:40])
-    return written(word, around)
+    return typed(word, around)
 
 
 def _local(word: Word) -> Finding | None:
@@ -231,6 +250,7 @@ CHECKS: dict[str, Callable[[Word], Finding | None]] = {
 
 PLACED: dict[str, Callable[[Word, Surroundings], Finding | None]] = {
     "product": written,
+    "typed": typed,
     "built": _built,
     "fetched": _fetched,
     "requirements": _requirements,

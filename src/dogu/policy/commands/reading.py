@@ -13,7 +13,7 @@ from dogu.language import told
 from dogu.policy.commands.effects import Danger, Effect, Hints
 from dogu.policy.commands.handed import handed_on
 from dogu.policy.commands.inner import DATA
-from dogu.policy.commands.places import Finding, check_found, leads_outside, written
+from dogu.policy.commands.places import Finding, check_found, is_data, leads_outside, no_known_value, written
 from dogu.policy.commands.table import Option, Program
 from dogu.policy.commands.values import ONLY_READ, PLACES, check_config, check_value
 from dogu.workspace.shell_syntax import Part, PartKind, Word
@@ -69,6 +69,7 @@ class Reading:
         """The options read so far: name, where, value."""
         self._edits: list[tuple[int, str]] = []
         self._files: list[Word] = []
+        self._addresses: list[int] = []
         self.operands: list[int] = []
         """Where the operands stand, those that name the subcommand left out."""
         self.module_at: int | None = None
@@ -158,6 +159,10 @@ class Reading:
             if at >= covered and "=" not in words[at].text:
                 reason = told("{word} is another task than the rule names", word=words[at].text[:30])
                 yield Danger(at, Effect.RUNS, reason)
+        names_address = any(at < covered for at in self._addresses)
+        for at in self._addresses if names_address else ():
+            if at >= covered:
+                yield Danger(at, Effect.REACHES, no_known_value(words[at]))
         elsewhere = _OTHER_FILES if names_task else _OTHER_PROJECTS
         for name, at, _ in self.taken if covered > 1 else ():
             option = self._grammar.options.get(name)
@@ -401,6 +406,9 @@ class Reading:
         self.operands.append(at)
         if kind in ("file", "inside"):
             self._files.append(word)
+        yield from self._operand_of(kind, at, word)
+
+    def _operand_of(self, kind: str, at: int, word: Word) -> Iterator[Danger]:
         if kind in ("handed", "rest"):
             yield from self._handed_on(at, word)
             return
@@ -412,7 +420,10 @@ class Reading:
             effect = Effect.RUNS if kind == "!run" else Effect.REACHES if kind == "!reach" else Effect.WRITES
             yield Danger(at, effect, _named(word, effect))
             return
-        found = self._wrong_with(kind, word)
+        if kind == "url":
+            self._addresses.append(at)
+        is_no_code = kind == "script" and is_data(word.value)  # which anything may have been written to
+        found = (Effect.RUNS, no_known_value(word)) if is_no_code else self._wrong_with(kind, word)
         if found is not None:
             yield Danger(at, *found)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from dogu.language import told
 from dogu.policy.commands.dangers import program_called
 from dogu.policy.commands.effects import Surroundings
+from dogu.policy.commands.places import is_data
 from dogu.policy.commands.values import check_value
 from dogu.policy.commands.variables import Known, found_word, prints_a_word, unfiltered
 from dogu.workspace.shell_syntax import Command, Word
@@ -27,7 +28,9 @@ def text_on_standard_input(words: Sequence[Word], command: Command) -> str | Non
 def runs_own_script(words: Sequence[Word]) -> bool:
     """Whether a shell is given a file of the project, and no option but such as stop it at errors or show its lines."""
     operands = [word for word in words[1:] if not re.fullmatch(r"-[euxv]+", word.text)]
-    return bool(operands) and not operands[0].text.startswith(("-", "+")) and check_value("script", operands[0]) is None
+    if not operands or operands[0].text.startswith(("-", "+")) or is_data(operands[0].value):
+        return False
+    return check_value("script", operands[0]) is None
 
 
 def _printed(command: Command) -> str | None:

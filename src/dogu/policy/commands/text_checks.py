@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from posixpath import basename, normpath
+from collections.abc import Sequence
 
 from dogu.language import told
 from dogu.policy.commands.arithmetic import second_order_danger
+from dogu.policy.commands.brought import danger_of_what_it_brings
 from dogu.policy.commands.dangers import program_called
-from dogu.policy.commands.shell_texts import SHELLS
 from dogu.policy.commands.variables import function_in_place
-from dogu.workspace.shell_syntax import Command, Script, Word
+from dogu.workspace.shell_syntax import Script, Word
 
 _KEEPS = frozenset(("add", "commit", "push", "fetch", "tag", "branch"))  # what git does that changes no file here
 _HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -37,7 +36,7 @@ def may_run_from_subscripts(text: str) -> bool:
 def danger_of_the_whole(script: Script) -> str:
     """Say what the commands of a text do together that needs a question; '' when nothing."""
     reason = second_order_danger(script) or _circle_of_functions(script) or function_in_place(script)
-    return reason or _runs_what_it_fetched(script) or _writes_into_what_it_unpacked(script)
+    return reason or danger_of_what_it_brings(script)
 
 
 def _circle_of_functions(script: Script) -> str:
@@ -60,89 +59,6 @@ def _circle_of_functions(script: Script) -> str:
             if not unsettled[caller]:
                 settled.append(caller)
     return told("the function {name} leads to one that calls itself", name=next(iter(unsettled))) if unsettled else ""
-
-
-_FETCHES = frozenset(("curl", "wget"))
-
-
-def _runs_what_it_fetched(script: Script) -> str:
-    """Say which file of another machine's the text runs, which it has fetched itself; '' when none."""
-    fetched = {basename(each) for command in script.commands for each in _fetched_to(command)} - {""}
-    for command in script.commands if fetched else ():
-        texts = [word.text for word in command.words]
-        if _program(command) in ("cp", "mv", "ln", "install") and fetched & set(map(basename, texts)):
-            fetched.add(basename(texts[-1]))
-    for command in script.commands if fetched else ():
-        runs = False  # an interpreter, behind `timeout 5` perhaps
-        for word in command.words:
-            if runs and basename(word.text) in fetched:
-                return told("it runs {path}, which it has fetched", path=word.text[:40])
-            name = basename(word.value or "")
-            block = program_called(name)
-            runs |= name in SHELLS or name in ("source", ".")
-            runs |= block is not None and block.grammar.operands[:1] == ["script"]
-    return ""
-
-
-def _program(command: Command) -> str:
-    return basename(command.words[0].value or "") if command.words else ""
-
-
-def _fetched_to(command: Command) -> Iterator[str]:
-    """The files that curl and wget are told to write, or that tee writes of what they print."""
-    texts = [word.text for word in command.words]
-    if _program(command) == "tee" and command.piped_from is not None and _program(command.piped_from) in _FETCHES:
-        yield from texts[1:]
-    if _program(command) not in _FETCHES:
-        return
-    yield from _redirected_to(command)
-    for at, text in enumerate(texts[1:], 1):
-        option = re.match(r"-[A-Za-z#0-9]*[oO](?P<short>.*)|--output(?:-document)?(?:=(?P<long>.*))?$", text, re.DOTALL)
-        if option is not None:
-            yield option["short"] or option["long"] or (texts[at + 1] if at + 1 < len(texts) else "")
-
-
-def _writes_into_what_it_unpacked(script: Script) -> str:
-    """Say which place the text writes to in a folder that it unpacks to, which may bring links; '' when none."""
-    folders = {normpath(each) for command in script.commands for each in _unpacked_to(command)} - {"."}
-    if not folders:
-        return ""
-    gone = [word.text for each in script.commands if _program(each) in ("cd", "pushd") for word in each.words[1:]]
-    is_within = any(f"{normpath(each)}/".startswith(f"{folder}/") for each in gone for folder in folders)
-    for text in (each for command in script.commands for each in _written_by(command)):
-        place = normpath(text)
-        is_below = any(place.startswith(f"{folder}/") for folder in folders)
-        if is_below or (is_within and place not in folders and not place.startswith("/")):
-            return told("it writes to {target}", target=text[:40])
-    return ""
-
-
-def _unpacked_to(command: Command) -> Iterator[str]:
-    """The folders that tar and unzip are told to write to."""
-    if not unpacks(_program(command), command.words):
-        return
-    texts = [word.text for word in command.words]
-    for at, text in enumerate(texts[1:], 1):
-        option = re.match(r"-[A-Za-z]*?[Cd](?P<short>.*)|--dir[a-z]*(?:=(?P<long>.*))?$", text, re.DOTALL)
-        if option is not None:
-            yield option["short"] or option["long"] or (texts[at + 1] if at + 1 < len(texts) else "")
-
-
-def _written_by(command: Command) -> Iterator[str]:
-    """The places that a command writes to, as far as its program's usual words tell."""
-    yield from _redirected_to(command)
-    name, texts = _program(command), [word.text for word in command.words[1:]]
-    if name in ("tee", "touch", "mkdir"):
-        yield from texts
-    elif name in ("cp", "mv", "ln", "install", "rsync"):
-        yield from texts[-1:]
-    yield from _fetched_to(command)
-    yield from _unpacked_to(command)
-
-
-def _redirected_to(command: Command) -> Iterator[str]:
-    files = (each.target.text for each in command.redirects if ">" in each.operator)
-    return (each for each in files if not re.fullmatch(r"\d*-?", each))  # `2>&1`
 
 
 def only_looks(script: Script) -> bool:
@@ -176,16 +92,6 @@ def only_reads(words: Sequence[Word]) -> bool:
 
 _SEARCHES = frozenset(("rg", "find", "fd", "fdfind"))
 _ACTS = re.compile(r"-(?:exec|ok|delete|fprint|fls)|-[A-Za-z0-9]*[xX]|--(?:exec|pre)")
-
-
-def unpacks(name: str, words: Sequence[Word]) -> bool:
-    """Whether a command takes files out of an archive."""
-    block = program_called(name)
-    if block is None or block.check not in ("tar", "unzip"):
-        return False
-    return block.check == "unzip" or any(
-        re.fullmatch(r"-?[A-Za-z]*x\w*|--(?:e|get).*", each.text) for each in words[1:]
-    )
 
 
 def is_still(script: Script) -> bool:

@@ -222,7 +222,7 @@ KINDS = frozenset((*_CHECKS, *_PLACED)) | frozenset(
 
 ONLY_READ = frozenset("inside own script other_project source".split())
 PLACES = ONLY_READ | frozenset(
-    "place folder checkout tree compressed product built fetched requirements unpacked venv generated".split()
+    "place folder checkout tree compressed product typed built fetched requirements unpacked venv generated".split()
 )
 """Kinds that name a place: all that is put together of variables is looked at as what it becomes."""
 
