@@ -19,6 +19,7 @@ from dogu.workspace.edit_match.alignment import (
     breaks_agree,
     differences,
     is_comment_mark,
+    is_word,
     joined,
     opened,
     word_chars,
@@ -27,7 +28,7 @@ from dogu.workspace.edit_match.alignment import (
 from dogu.workspace.edit_match.apply import GOES_ON, weave
 from dogu.workspace.edit_match.depths import check_indents, check_retabbed
 from dogu.workspace.edit_match.indentation import OPENERS, indent_of
-from dogu.workspace.edit_match.lost_depth import block_indent, lost_indent, opens_nothing
+from dogu.workspace.edit_match.lost_depth import block_indent, check_begin, lost_indent, opens_nothing
 from dogu.workspace.edit_match.neighbours import check_cut, check_neighbours, check_numbers, check_rest
 from dogu.workspace.edit_match.parses import still_parses
 from dogu.workspace.edit_match.result import (
@@ -52,6 +53,7 @@ _HEADS = frozenset("async class def elif else except finally for if match try wh
 _CLOSERS = ("}", ")", "]")
 _GOES_ON_BEHIND = "([{,=+ \t"
 _AROUND_CHARS = 2000
+_OPENS_NOTHING = "the first line of new_string begins a block that has no lines deeper than it"
 _COMMENT_BEHIND = re.compile(r"\s*(?:#|//|/\*|--\s|<!--)")
 
 
@@ -83,7 +85,7 @@ def find_exact(text: str, old: str, new: str, expected: int | None, path: str = 
         head = text[text.rfind("\n", 0, at[0]) + 1 : at[0]]
         check_indents(text, spans[0], head + old, head + new)
         check_retabbed(old, new)
-        check_cut(text, spans[0], old, new)
+        check_cut(text, spans, old, new)
         for span in spans:
             check_numbers(text, span, old, new)
         for _, end in spans:
@@ -95,6 +97,7 @@ def find_exact(text: str, old: str, new: str, expected: int | None, path: str = 
             or _outdented(text, span, old, new, path)
             or _in_its_line(text, span, old, new)
             or _reindented(text, span, old, new, path)
+            or _as_sent(text, span, old, new, path)
             for lines, span in zip(whole, spans, strict=True)
         ]
     except UncleanError as error:
@@ -111,6 +114,18 @@ def _deleted(text: str, span: tuple[int, int], old: str, new: str) -> list[Repla
     head = text[line_start : span[0]]
     is_left = not new and old.endswith("\n") and head and not head.strip()
     return [Replacement(line_start, span[1], "")] if is_left else []
+
+
+def _as_sent(text: str, span: tuple[int, int], old: str, new: str, path: str) -> list[Replacement]:
+    """Return nothing for what may be written as it was sent; raise `UncleanError` where its depth can't be meant."""
+    head = text[text.rfind("\n", 0, span[0]) + 1 : span[0]]
+    if head.strip() or not new.strip() or is_fenced(new):
+        return []
+    check_begin(head + old, head + new, path)
+    is_empty = opens_nothing(head + new) and not opens_nothing(head + old)
+    if is_empty and not still_parses(path, text, spliced(text, [Replacement(*span, new)])):
+        raise UncleanError(_OPENS_NOTHING)
+    return []
 
 
 def _unjoined(text: str, span: tuple[int, int], old: str, new: str, path: str) -> list[Replacement]:
@@ -131,7 +146,7 @@ def _unjoined(text: str, span: tuple[int, int], old: str, new: str, path: str) -
     shared = {line.strip() for line in ours} & {line.strip() for line in theirs}
     is_whole = start == 0 or "\n" in (old[0], text[start - 1])
     lacks_end = tail and is_whole and new[-1] not in _GOES_ON_BEHIND
-    if ((head or lacks_end) and starts_alike) or ((head or tail) and any(map(word_chars, shared))):
+    if lacks_end or (head and starts_alike) or ((head or tail) and any(map(word_chars, shared))):
         return pieces
     is_broken = (head or tail) and not still_parses(path, text, spliced(text, [Replacement(start, end, new)]))
     return pieces if is_broken and still_parses(path, text, spliced(text, pieces)) else []
@@ -163,7 +178,7 @@ def _outdented(text: str, span: tuple[int, int], old: str, new: str, path: str) 
     if opens_nothing(headed):
         headed = "\n".join(indent + line if line.strip() else line for line in new.split("\n"))
         if not parses(headed) or block_indent(text[span[1] :].lstrip("\n").partition("\n")[0]) > indent:
-            raise UncleanError("the first line of new_string begins a block that has no lines deeper than it")
+            raise UncleanError(_OPENS_NOTHING)
     return [Replacement(*span, headed)] if parses(headed) else []
 
 
@@ -184,7 +199,7 @@ def _in_its_line(text: str, span: tuple[int, int], old: str, new: str) -> list[R
     if len(lines) < 2 or old.endswith("\n"):
         return headed
     begins = [line[: len(before)] for line in lines[1:]]
-    if "\n" not in old and is_comment_mark(before) and not all(map(is_comment_mark, begins)):
+    if "\n" not in old and is_comment_mark(before) and not is_comment_mark(begins[-1]):
         raise UncleanError(f"old_string is behind {before.strip()!r} in its line: send whole lines")
     last = old.rsplit("\n", 1)[-1].strip()
     at = next((index for index in range(len(lines) - 1, -1, -1) if last and lines[index].strip() == last), None)
@@ -193,16 +208,19 @@ def _in_its_line(text: str, span: tuple[int, int], old: str, new: str) -> list[R
     if _COMMENT_BEHIND.match(after):
         body = "\n".join([*lines[:at], lines[at] + after, *lines[at + 1 :]])
         return [Replacement(start, span[1] + len(after), body)]
-    if ((old + after[:1])[-2:].isalnum() or is_comment_mark(last)) and after.strip():
-        raise UncleanError(
-            f"{after.strip()[:20]!r}, behind old_string in its line, would end another: send whole lines"
-        )
-    closes = lines[at + 1].lstrip()[:1] in _CLOSERS and opened("\n".join(lines[:at])) > 0
-    goes_on = len(indent_of(lines[at + 1])) > len(indent_of(lines[at])) or GOES_ON.match(lines[at + 1])
-    goes_on = goes_on and not closes
-    if after.strip() == "\\" or (after.strip()[:1] in tuple("{;,") and not goes_on):
-        raise UncleanError(f"{after.strip()!r}, behind old_string in its line, would end another: send whole lines")
+    rest = after.strip()
+    if rest and lines[-1].strip() and (is_comment_mark(last) or not _takes_over(lines, at, rest)):
+        raise UncleanError(f"{rest[:20]!r}, behind old_string in its line, would end another: send whole lines")
     return headed
+
+
+def _takes_over(lines: list[str], at: int, rest: str) -> bool:
+    """Whether the lines below the one at `at` go on with it, so that its `rest` may stand behind the last of them."""
+    below = lines[at + 1]
+    if below.lstrip()[:1] in _CLOSERS and opened("\n".join(lines[:at])) > 0:
+        return rest[0] not in "{;,\\"
+    is_deeper = len(indent_of(below)) > len(indent_of(lines[at])) and not is_word(rest[0])
+    return (is_deeper or GOES_ON.match(below) is not None) and rest != "\\"
 
 
 def _reindented(text: str, span: tuple[int, int], old: str, new: str, path: str) -> list[Replacement]:
@@ -234,7 +252,8 @@ def _is_shallow(text: str, end: int, indent: str, new: str) -> bool:
     if len(lines) < 2:
         return False
     if lines[0].rstrip().endswith(OPENERS) and lines[1].strip() and len(indent_of(lines[1])) <= len(indent):
-        return not lines[1].lstrip().startswith(_CLOSERS) or not lines[1].startswith(indent)
+        is_beside = lines[1].startswith(indent) and lines[0].split()[:1] == lines[1].split()[:1]
+        return not is_beside and not (lines[1].lstrip().startswith(_CLOSERS) and lines[1].startswith(indent))
     leaving = next((i for i, line in enumerate(lines) if i and line.strip() and not line.startswith(indent)), None)
     if leaving is None:
         return False

@@ -90,6 +90,14 @@ _PROSE = frozenset(
     ["", *".md .markdown .mdx .rst .txt .adoc .html .htm .xml .svg .tex .yml .yaml .toml .ini .cfg".split()]
 )
 _MARKDOWN = frozenset(["", *".md .markdown .mdx .rst .txt .adoc".split()])
+_ONE_LINE_STRINGS = frozenset(
+    ".c .cc .cpp .cs .cts .go .h .hpp .java .js .json .jsx .kt .mjs .mts .py .pyi .swift .toml .ts .tsx".split()
+)
+_OPEN_STRING = re.compile(
+    r"""^(?:[^"'`\n#/*]|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')*[(\[:=,+][ ]?(["'])(?!\1)[^"'`\\\n]*\n"""
+    r"""(?:[^"'`\n]*\n){0,3}?[^"'`\n]*\1[)\]};,]*[ \t]*$""",
+    re.MULTILINE,
+)
 _LIST_MARKS = (".", ")", "")
 _ADDED = re.compile(r"^\+", re.MULTILINE)
 _ITEM = re.compile(r"\+ \S")
@@ -118,8 +126,9 @@ def is_garbled_alone(old: str, new: str, text: str, line: int, path: str = "") -
     gutter = _gutter(old, new, "-*" if is_code else "-+*>|")
     if gutter:
         return f"new_string has {gutter!r} before each of its lines: send the lines alone"
-    if _has_written_breaks(old, new, text):
-        return "new_string has \\n written out where its lines should end: send line breaks"
+    breaks = _odd_breaks(old, new, text, kind)
+    if breaks:
+        return f"new_string has {breaks}"
     quotes = _odd_quotes(old, new, text)
     if quotes:
         return f"new_string has {quotes}, which old_string and the file there haven't"
@@ -222,6 +231,16 @@ def _gutter(old: str, new: str, prose: str) -> str:
     is_deep = len(deep.expandtabs()) > 1 and any(rest.startswith(deep) for rest in rests)
     is_shared = len(lines) > 1 and not _telling(old).isdisjoint(map(str.strip, rests))
     return sign.strip() if is_deep or is_shared or sign[0] in "│┃" else ""
+
+
+def _odd_breaks(old: str, new: str, text: str, kind: str) -> str:
+    """Say which line breaks of `new` are written out, or are breaks where they should be written; empty for none."""
+    if _has_written_breaks(old, new, text):
+        return "\\n written out where its lines should end: send line breaks"
+    is_broken = kind in _ONE_LINE_STRINGS and _OPEN_STRING.search(new) and not _OPEN_STRING.search(old)
+    if is_broken and not _OPEN_STRING.search(text):
+        return "a line break within a string, which ends with its line: send \\n"
+    return ""
 
 
 def _has_written_breaks(old: str, new: str, text: str) -> bool:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import PurePath
 
 from dogu.workspace.edit_match.depths import Line, base_of, lines_of, shared_of
 from dogu.workspace.edit_match.indentation import OPENERS
+from dogu.workspace.edit_match.result import UncleanError
 
 _NO_SIGN = re.compile(r"\w+")
+_BY_LAYOUT = frozenset(".py .pyi .pyx .yaml .yml .coffee .nim .haml .slim .pug .sass .styl .hs .fs .elm".split())
 _BLANKS_AHEAD = re.compile(r"^[^\S\n]+\S", re.MULTILINE)
 
 
@@ -74,6 +77,17 @@ def lost_indent(old: str, new: str) -> str:
     lost = [ours[i].indent.removesuffix(theirs[j].indent) for i, j in pairs]
     is_first = pairs[:1] == [(0, 0)] and lost[0] in lost[1:]
     return lost[0] if lost and (is_first or len({*lost}) == 1) else ""
+
+
+def check_begin(old: str, new: str, path: str) -> None:
+    """Raise `UncleanError` where depth has a meaning and `new` begins less deep than `old`, with a line of its own: it
+    would end the block that both stand in.
+    """
+    ours, theirs = lines_of(old), lines_of(new)
+    if not ours or not theirs or PurePath(path).suffix.lower() not in _BY_LAYOUT:
+        return
+    if theirs[0].depth < ours[0].depth and theirs[0].key not in {line.key for line in ours}:
+        raise UncleanError("new_string begins less deep than old_string: send it as deep as it is to stand")
 
 
 def opens_nothing(text: str) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from dogu.workspace.edit_match.alignment import Place, is_word, opened, word_chars
+from dogu.workspace.edit_match.alignment import Place, has_comment, is_word, joined, opened, word_chars
 from dogu.workspace.edit_match.result import Replacement, UncleanError
 from dogu.workspace.edit_match.views import fold
 
 _WORD_AHEAD = re.compile(r"\w*")
 _WORD_BEFORE = re.compile(r"\w+\Z")
+_COMMENTED = re.compile(r"[ \t]*(?:#+|//+|;+|%+)")
+_NUMBER_BEFORE = re.compile(r"[\d.]+\Z")
 _LONGEST_WORD_CHARS = 50
 _FEWEST_DOUBLED_CHARS = 6
 _MOST_BESIDE = 8
@@ -29,37 +31,65 @@ def check_rest(old: str, new: str, rest: str) -> None:
         _QUOTES
     )
     ends = (*"{([;,:",) if sign in (";", ",") else (sign,)
+    is_closed = "\n" in old or word_chars(sign) > 1 or not sign.strip("{;,)]}")
     doubles_it = sign in (*"{;,:",) and written.rstrip().endswith(ends) and not old.endswith(ends)
-    if (sign and brings_it and ("\n" in old or sign in "{;," or word_chars(sign) > 1)) or doubles_it:
+    ends_it = "\n" in new and written.endswith(";") and not old.endswith((";", "\n"))
+    doubles_it = doubles_it or (ends_it and sign[:1] not in ("", ";", *_CLOSERS) and not has_comment(sign))
+    if (sign and brings_it and is_closed) or doubles_it:
         what = "stand there twice" if brings_it or written.rstrip().endswith(sign) else "end another"
         raise UncleanError(f"{sign!r}, behind old_string in its line, would {what}: send whole lines")
 
 
-def check_cut(text: str, span: tuple[int, int], old: str, new: str) -> None:
-    """Raise `UncleanError` where `old` begins or ends inside a word that `new` has whole or doesn't go on with, or
-    `new` begins with the line that `old` has a part of.
+def check_cut(text: str, spans: Sequence[tuple[int, int]], old: str, new: str) -> None:
+    """Raise `UncleanError` where `old` begins or ends inside a word that `new` has whole or doesn't go on with, where it is a word at one of the `spans` and a part of one at another, is all that stands behind the mark of
+    a comment, or where `new` begins with the line that `old` has a part of.
     """
-    (start, end), first = span, text.rfind("\n", 0, span[0]) + 1
-    head, left, right = text[first:start].strip(), "", ""
-    if new and is_word(old[0]):
-        left = "".join(_WORD_BEFORE.findall(text[max(first, start - _LONGEST_WORD_CHARS) : start])[:1])
-    if new and is_word(old[-1]):
-        right = "".join(_WORD_AHEAD.findall(text, end, end + _LONGEST_WORD_CHARS)[:1])
-    brings_left = left and not old.startswith(left) and (new[0].isspace() or new.startswith(left))
-    begun = _WORD_BEFORE.findall(old[-_LONGEST_WORD_CHARS:])[:1] if " " in old.strip() else []
+    (start, end), first = spans[0], text.rfind("\n", 0, spans[0][0]) + 1
+    head, (left, right) = text[first:start].strip(), _cut_off(text, spans[0], old) if new else ("", "")
+    is_several = " " in old.strip()
+    begins_odd = new[:1].isspace() or new.startswith(left) or (is_several and joined(left[-1:], old))
+    brings_left = left and not old.startswith(left) and begins_odd
+    begun = _WORD_BEFORE.findall(old[-_LONGEST_WORD_CHARS:])[:1] if is_several else []
     is_other = not is_word(new[-1:]) or not all(map(new.endswith, begun))
     brings_right = right and not old.endswith(right) and (is_other or new.endswith(right))
     brings_head = head and new[:1].isspace() and not old[0].isspace() and new.lstrip().startswith(head)
     if brings_left or brings_right or brings_head:
         raise UncleanError("old_string is a part of a word or line that new_string has whole: send whole lines")
+    if len(spans) > 1 and len({_is_within_word(text, span, old) for span in spans}) > 1:
+        raise UncleanError("old_string is a word at some of its places and a part of one at others: send whole lines")
+    stop = text.find("\n", end)
+    is_all = not text[end : stop if stop >= 0 else None].strip() and is_word(old[0]) and "\n" not in old
+    if is_all and _COMMENTED.fullmatch(text, first, start):
+        raise UncleanError(f"old_string is behind {head!r} in its line: send whole lines")
+
+
+def _cut_off(text: str, span: tuple[int, int], old: str) -> tuple[str, str]:
+    """Return what of words stands before and behind a place, in its line."""
+    start, end = span
+    first = max(text.rfind("\n", 0, start) + 1, start - _LONGEST_WORD_CHARS)
+    left = _WORD_BEFORE.findall(text[first:start])[:1] if is_word(old[0]) else []
+    right = _WORD_AHEAD.findall(text, end, end + _LONGEST_WORD_CHARS)[:1] if is_word(old[-1]) else []
+    return "".join(left), "".join(right)
+
+
+def _is_within_word(text: str, span: tuple[int, int], old: str) -> bool:
+    """Whether a place begins or ends inside a word, be that a part of a name; one in the plural counts as whole."""
+    left, right = _cut_off(text, span, old)
+    pairs = [(left[-1:], old[0]), (old[-1], right[:1] if right != "s" else "")]
+    return any(one.isalpha() and other.isalpha() and one.islower() == other.islower() for one, other in pairs)
 
 
 def check_numbers(text: str, span: tuple[int, int], old: str, new: str) -> None:
-    """Raise `UncleanError` where `old` begins or ends inside a number that `new` has otherwise: `n = 3` of `n = 30`."""
+    """Raise `UncleanError` where `old` begins or ends inside a number that `new` has otherwise: `n = 3` of `n = 30`.
+
+    A part of a version, as 1.4 of 1.4.2, is meant as such.
+    """
     start, end = span
+    is_version = "." in "".join(_NUMBER_BEFORE.findall(text[max(0, end - _LONGEST_WORD_CHARS) : end]))
+    goes_on = not is_version and joined(old[-1], text[end : end + 2])
     sides = ((old, new, text[end : end + 1]), (old[::-1], new[::-1], text[max(start - 1, 0) : start]))
     for ours, theirs, beside in sides:
-        is_cut = beside.isdigit() and ours[-1].isdigit()
+        is_cut = (beside.isdigit() or (goes_on and ours is old)) and ours[-1].isdigit()
         if new and is_cut and _last_number(ours) != _last_number(theirs):
             raise UncleanError("old_string is a part of a number of the file: send whole lines")
 

@@ -1,0 +1,116 @@
+"""What is refused though `old_string` is in the file as it was sent: what would be written there can't be meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from dogu.workspace.edit_match import Edit, Refusal, Why, match_edit, spliced
+
+
+def written(text: str, old: str, new: str, path: str = "", expected: int | None = 1) -> str | None:
+    """Return the text after the edit, None where it is refused as unclear."""
+    found = match_edit(text, old, new, expected, path=path)
+    if isinstance(found, Refusal):
+        assert found.why is Why.UNCLEAR, found
+        return None
+    assert isinstance(found, Edit)
+    return spliced(text, found.replacements)
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        ("from a.b import c\nx()\n", "from a", "from a\nfrom d"),
+        ("port = env or 80\nx()\n", "port = env", "port = env;\nhost = none;"),
+        ("RUN make && make test\n", "RUN make", "RUN make\nRUN make lint"),
+        ("- first: Ada Maria\n- last: B\n", "- first: Ada", "- first: Ada\n    age: 3"),
+    ],
+)
+def test_the_rest_of_a_line_goes_to_no_line_below(text: str, old: str, new: str) -> None:
+    assert written(text, old, new) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "wanted"),
+    [
+        ("f(a);\n", "f(a)", "f(a)\n    .g()", "f(a)\n    .g();\n"),
+        ("f(a, b);\n", "f(", "f(\n    ", "f(\n    a, b);\n"),
+        ("use a;\n", "use a", "use a;\nuse b", "use a;\nuse b;\n"),
+        ("x = [a]\n", "a", "a,\n    b,\n", "x = [a,\n    b,\n]\n"),
+    ],
+)
+def test_the_rest_of_a_line_stands_behind_what_goes_on_with_it(text: str, old: str, new: str, wanted: str) -> None:
+    assert written(text, old, new) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        ("image: db:5.4\n", "image: db:5", "image: db:6"),
+        ("filename: str\n", "name: str", "name: str | None"),
+        ("#LEVEL=3\nPORT=1\n", "LEVEL=3", "LEVEL=4"),
+        ("  f(g(x))\n", "f(g(x)", "f(g(x))"),
+    ],
+)
+def test_no_part_of_a_number_a_name_a_comment_or_a_bracket_is_taken_for_the_whole(
+    text: str, old: str, new: str
+) -> None:
+    assert written(text, old, new) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        ("version = 1.4.2\n", "1.4", "1.5"),
+        ("ratio = 1.5\n", "ratio = 1", "share = 1"),
+        ("# old words\n", "old words", "new words"),
+        ("cheapest\n", "cheap", "dear"),
+    ],
+)
+def test_a_part_that_is_meant_is_replaced(text: str, old: str, new: str) -> None:
+    assert written(text, old, new) == text.replace(old, new)
+
+
+def test_a_word_that_is_also_a_part_of_others_is_replaced_nowhere() -> None:
+    assert written("pay = 1\nif payload(pay):\n", "pay", "fee", expected=None) is None
+    for text in ("item = 1\nitems = [item]\n", "max_size = size\n", "size = getSize()\n"):
+        old, new = ("item", "part") if "item" in text else ("size", "length")
+        assert written(text, old, new, expected=None) == text.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "old", "new"),
+    [
+        ("a.py", "def f():\n    a()\n    b()\n", "    b()\n", "start(3)\n"),
+        ("a.yml", "a:\n  b:\n    c: 1\n", "    c: 1\n", "d: 2\n"),
+        ("a.coffee", "class A\n  f: ->\n    @g()\n", "    @g()\n", "$(x).on 'y'\n"),
+        ("a.nim", "for i in a:\n  x(i)\n  y(i)\n", "  y(i)\n", "if i > 1:\n  y(i)\n"),
+        (
+            "a.py",
+            "def f():\n    if x:\n        g()\n",
+            "if x:\n        g()",
+            "try:\n    if x:\n        g()\nfinally:\n    h()",
+        ),
+    ],
+)
+def test_new_lines_end_no_block_by_a_lost_indentation(path: str, text: str, old: str, new: str) -> None:
+    assert written(text, old, new, path) is None
+
+
+def test_a_line_may_leave_its_block() -> None:
+    text = "def f():\n    a()\n    b()\n"
+    assert written(text, "    b()\n", "b()\n", "a.py") == "def f():\n    a()\nb()\n"
+
+
+@pytest.mark.parametrize("path", ["a.env", "a.md", "a.yaml"])
+def test_a_lost_final_line_break_joins_no_lines(path: str) -> None:
+    text = "one: 1\ntwo: 2\nfour: 4\n"
+    assert written(text, "two: 2\n", "three: 3", path) == "one: 1\nthree: 3\nfour: 4\n"
+    assert written("f(\n  a,\n  b)\n", "f(\n  a,\n", "f(a, ", path) == "f(a,   b)\n"
+
+
+@pytest.mark.parametrize("path", ["a.py", "a.json", "a.ts", "A.java"])
+def test_no_string_that_ends_with_its_line_goes_on_in_the_next(path: str) -> None:
+    assert written('x = f("a");\n', 'f("a")', 'f("a\nb")', path) is None
+    assert written('x = f("a");\n', 'f("a")', 'f("a",\n  "b")', path) == 'x = f("a",\n  "b");\n'
+    assert written('x = f("a")\n', 'f("a")', 'f("a\nb")', "a.rb") == 'x = f("a\nb")\n'
