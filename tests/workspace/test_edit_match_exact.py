@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from dogu.workspace.edit_match import Edit, Refusal, Why, match_edit, spliced
@@ -114,3 +116,28 @@ def test_no_string_that_ends_with_its_line_goes_on_in_the_next(path: str) -> Non
     assert written('x = f("a");\n', 'f("a")', 'f("a\nb")', path) is None
     assert written('x = f("a");\n', 'f("a")', 'f("a",\n  "b")', path) == 'x = f("a",\n  "b");\n'
     assert written('x = f("a")\n', 'f("a")', 'f("a\nb")', "a.rb") == 'x = f("a\nb")\n'
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("names.csv", "rust\n", "go\nrust\n"),
+        ("a.py", '"""Parts', '"""Part\n======='),
+        ("a.md", "сайты\n", "URLы и APIшки\n"),
+        ("a.md", "שלום\n", "\u200fשלום (x)\n"),
+    ],
+)
+def test_what_looks_garbled_elsewhere_is_written_where_it_is_meant(path: str, old: str, new: str) -> None:
+    assert written(old, old, new, path) == new
+
+
+@pytest.mark.parametrize(
+    ("text", "garble"),
+    [
+        ('if f("a\\"b"):\n    g("$x")\n', lambda text: text.replace("\\", "\\\\").replace('"', '\\"')),
+        ('echo "a: $b"\necho `c`\n', lambda text: text.replace('"', '\\"').replace("$", "\\$").replace("`", "\\`")),
+    ],
+)
+def test_two_kinds_of_escapes_of_one_level_are_undone_together(text: str, garble: Callable[[str], str]) -> None:
+    old, new = garble(text), garble(text.replace("a", "other"))
+    assert written(text, old, new) == text.replace("a", "other")

@@ -247,10 +247,14 @@ def test_what_is_there_once_is_replaced_and_nothing_else(text: str, data: st.Dat
     old = text[start:end]
     assume("\r" not in text and old.strip() and text.find(old) == start and text.find(old, start + 1) < 0)
     found = match_edit(text, old, "NEW")
-    if isinstance(found, Refusal):  # the one reason: what ends within a word and goes on otherwise
-        assert re.fullmatch(r"\w\w", text[end - 1 : end + 1])
+    is_whole = start == 0 or "\n" in (old[0], text[start - 1])
+    joins = is_whole and old[-1] == "\n" and text[end : end + 1] not in ("", "\n")
+    if isinstance(found, Refusal):  # what is cut: a word, a number, the text of a comment
+        head = text[:start].rpartition("\n")[2]
+        edges = (text[end - 1 : end + 1], text[max(start - 1, 0) : start + 1], text[end - 1 : end + 2])
+        assert any(re.fullmatch(r"\w\w|\d\.\d", edge) for edge in edges) or re.fullmatch(r"\s*[#/;%]+", head)
     else:
-        assert result_of(text, found) == f"{text[:start]}NEW{text[end:]}"
+        assert result_of(text, found) == "".join([text[:start], "NEW", "\n" * joins, text[end:]])
 
 
 def test_what_ends_within_a_word_that_it_has_begun_is_refused() -> None:

@@ -28,6 +28,7 @@ _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|#39|#x27);|\\u00(?:3[cCeE]|2[267])")
 _ENTITY_RUN = re.compile(rf"(?:[^\w\s&\\]|{_ENTITY.pattern})*(?:{_ENTITY.pattern})(?:[^\w\s&\\]|{_ENTITY.pattern})*")
 _MARKUP = frozenset("<>&")
 _MIXED_WORD = re.compile(r"\w*(?:[A-Za-z][асеорхуіјѕАВЕКМНОРСТХ]|[асеорхуіјѕАВЕКМНОРСТХ][A-Za-z])\w*")
+_WITH_ENDING = re.compile(r"[A-Z]{2,}[а-яё]+|[A-Za-z]{2,}[а-яё]*[бвгджзийклмнптфцчшщъыьэюя][а-яё]*")
 _OTHER_QUOTED = re.compile("'[^']*'|`[^`]*`")
 _PLAIN = str.maketrans("“”„‘’\u00a0–—", '"""\'\' --')
 _CURLY = re.compile("[“”‘’]")
@@ -37,6 +38,8 @@ _FEWEST_CHARS = 8
 _CODE_INDENT = 4
 _MOST_PIECES = 5
 _RULE = "======="
+_TITLE_MARKS = " \t\"'#*/"
+_TITLE = re.compile(r"\w[\w .-]*")
 _BREAK = "\\n"
 _NO_COMMENT = r"^(?![ \t]*(?:[*#<%;]|//|/\*|--|>))"
 _STATEMENT_GARBLINGS = [  # what text and markup have by right: what shows so, the garbled line, what it is
@@ -152,10 +155,13 @@ def _line_of_none(old: str, new: str) -> str:
     """Return the language that the first line of `new` names, as one that begins a fence does, or a line of `=` at its
     edge; empty for none.
     """
-    first, last = new.partition("\n")[0], new.rstrip().rpartition("\n")[2]
-    if first.lower() in _LANGUAGES and "\n" in new and old.partition("\n")[0].strip() != first:
-        return first
-    return _RULE if _RULE in (first, last) and _RULE not in old else ""
+    lines = new.rstrip().split("\n")
+    is_list = all(line.strip().isalnum() for line in lines)
+    if lines[0].lower() in _LANGUAGES and not is_list and old.partition("\n")[0].strip() != lines[0]:
+        return lines[0]
+    above = lines[-2].strip(_TITLE_MARKS) if len(lines) > 1 else ""
+    is_title = len(above) <= len(_RULE) and _TITLE.fullmatch(above)
+    return _RULE if _RULE in (lines[0], "" if is_title else lines[-1]) and _RULE not in old else ""
 
 
 def _wrapper(old: str, new: str, text: str) -> str:
@@ -274,7 +280,7 @@ def _odd_signs(old: str, new: str, text: str, *, is_code: bool) -> str:
         return "new_string has HTML entities for what old_string or the file has as signs: send the signs"
     known = {*old.split("\n")}
     for word in _MIXED_WORD.findall("\n".join(line for line in new.split("\n") if line not in known)):
-        if word not in text:
+        if word not in text and not _WITH_ENDING.fullmatch(word):
             return f"{word} in new_string has letters of two alphabets that look alike"
     odd = [line for line in new.split("\n") if "\u00a0" in line and " " not in line.strip()]
     for has_them, signs, kind in (

@@ -379,9 +379,10 @@ class _Matcher:
         """
         brought = {ord(char): None for char in _BROUGHT if char in old and char not in self._text}
         old, new = (old.translate(brought), new.translate(brought)) if brought else (old, new)
-        if new[:1] not in _UNSEEN and (old[:1] not in _UNSEEN or old in self._text):
-            return {"old": old, "new": new}
-        return {"old": old if old in self._text else old.lstrip(_UNSEEN), "new": new.lstrip(_UNSEEN)}
+        if old in self._text:  # but a mark of direction may be meant
+            return {"old": old, "new": new.lstrip(_BROUGHT)}
+        is_odd = old[:1] in _UNSEEN or new[:1] in _UNSEEN
+        return {"old": old.lstrip(_UNSEEN), "new": new.lstrip(_UNSEEN)} if is_odd else {"old": old, "new": new}
 
     # what comes of it
 

@@ -92,13 +92,14 @@ def _meaning(escape: str) -> str:
 
 _JSON = re.compile(r'(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
 _JSON_STRING = re.compile(rf'\s*"({_JSON.pattern})"\s*')
+_JSON_LINES = re.compile(rf"{_JSON.pattern}(?:[\n\t]{_JSON.pattern})*")
 _ESCAPES = [
     _Escapes(
         JSON_STAGE,
         sentence("the strings were escaped as JSON once too often"),
         re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})'),
         _meaning,
-        _JSON,
+        _JSON_LINES,
     ),
     _Escapes(
         sentence("escaped newlines"),
@@ -115,6 +116,9 @@ _ESCAPES = [
     _Escapes(sentence("escaped quotes"), sentence("quotes had a backslash"), re.compile(r"\\[\"']"), _meaning),
     _Escapes(sentence("escaped quotes"), sentence("double quotes had a backslash"), re.compile(r'\\"'), _meaning),
     _Escapes(sentence("escaped quotes"), sentence("single quotes had a backslash"), re.compile(r"\\'"), _meaning),
+    _Escapes(
+        sentence("escaped quotes"), sentence("quotes and dollars had a backslash"), re.compile(r"\\[\"$`]"), _meaning
+    ),
     _Escapes(sentence("escaped backslashes"), sentence("backslashes were doubled"), re.compile(r"\\\\"), _meaning),
     _Escapes(
         sentence("escaped dollars"),
@@ -137,8 +141,8 @@ _ESCAPES = [
 ]
 
 
-ESCAPE_STAGES = frozenset(row.stage for row in _ESCAPES[:7])
-_PARTIAL_STAGES = frozenset(row.stage for row in _ESCAPES[1:7])
+ESCAPE_STAGES = frozenset(row.stage for row in _ESCAPES[:8])
+_PARTIAL_STAGES = frozenset(row.stage for row in _ESCAPES[1:8])
 _BREAK = "\\n"
 _BEFORE = ("\\\\", '\\"')  # the file may have it anywhere, which says nothing of new lines
 _STRAIGHT = "\"'"
@@ -205,7 +209,7 @@ def _undone(text: str, row: _Escapes) -> str:
 
 def without_escapes(line: str) -> str:
     """Return a line without any backslashes that escape quotes or backslashes."""
-    for row in _ESCAPES[3:7] if "\\" in line else ():
+    for row in _ESCAPES[3:8] if "\\" in line else ():
         line = _undone(line, row)
     return line
 
