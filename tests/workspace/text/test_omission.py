@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dogu.workspace.text.omission import find_emptied, find_omission, is_elision, is_omission
+from dogu.workspace.text.omission import find_emptied, find_left_out, find_omission, is_elision, is_omission
 
 PHRASES = [
     "rest of code ...",
@@ -162,3 +162,50 @@ def test_an_ellipsis_in_other_brackets_is_one_where_they_held_several_things(lin
 )
 def test_an_ellipsis_in_brackets_is_code_where_it_stands_for_one_thing(line: str, held: str) -> None:
     assert find_emptied(line, held, "") is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "// ... resto del código sin cambios ...",
+        "# ... le reste de la méthode est inchangé",
+        "/* ... restlicher Code bleibt unverändert */",
+        "<!-- ... остальной код без изменений -->",
+        "-- ... o resto do código continua igual ...",
+    ],
+)
+def test_a_placeholder_may_be_in_another_language_of_europe(line: str) -> None:
+    assert is_omission(line)
+    assert find_left_out(f"f(a) {{\n{line.replace('...', '')}\n}}", "f() {\nx();\ny();\n}", "") is not None
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        "f(a): pass  # existing implementation",
+        "f(a):\n    # [existing setup code]\n    z()",
+        "f(a):\n    # remaining columns",
+        "f(a):\n    # list items stay the same",
+    ],
+)
+def test_a_comment_that_says_it_stays_stands_for_lines_that_go(new: str) -> None:
+    old = "f():\n    one()\n    two()\n    three()"
+    found = find_left_out(new, old, "")
+    assert found is not None
+    assert "#" in found[1]
+    assert find_left_out(new, new, "") is None
+    assert find_left_out(f"{old}\n{new}", old, "") is None
+
+
+@pytest.mark.parametrize(
+    "comment", ["# remaining time in seconds", "# the same key for both", "# other cases", "# restart"]
+)
+def test_a_comment_that_mentions_what_stays_is_none(comment: str) -> None:
+    assert find_left_out(f"f(a):\n    {comment}", "f():\n    one()\n    two()\n    three()", "") is None
+
+
+def test_a_heading_of_markdown_is_no_placeholder() -> None:
+    for line in ("## Existing implementation", "### Unchanged"):
+        assert find_omission(line, "", "a.md") is None
+        assert find_omission(line, "", "a.py") is not None
+    assert find_omission("# ... rest of the file ...", "", "a.md") is not None

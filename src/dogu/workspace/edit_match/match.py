@@ -47,7 +47,7 @@ from dogu.workspace.edit_match.unescape import (
 )
 from dogu.workspace.edit_match.variants import find_variant
 from dogu.workspace.edit_match.views import FoldedText, fold, settle_endings, with_newlines
-from dogu.workspace.text.omission import find_dots, find_emptied, find_omission
+from dogu.workspace.text.omission import find_dots, find_emptied, find_left_out, find_omission
 
 LineSpan = tuple[int, int]
 _TELLING_CHARS = 10
@@ -266,8 +266,10 @@ class _Matcher:
     def _omission(self, wanted: Wanted) -> str:
         """Say where `new` stands for code left out; empty where it doesn't."""
         old, new = wanted.old, wanted.new
-        omission = find_omission(new, old) and find_omission(new, f"{old}\n{self._text}")
+        omission = find_omission(new, old, self._path)
+        omission = omission and find_omission(new, f"{old}\n{self._text}", self._path)
         omission = omission or find_dots(new, old, self._text) or find_emptied(new, old, self._text)
+        omission = omission or find_left_out(new, old, self._text, self._path)
         return f"line {omission[0]} of new_string stands for code left out: {omission[1]!r}" if omission else ""
 
     # the stages

@@ -77,7 +77,7 @@ def refusal_error(path: str, refusal: Refusal, expected: int | None) -> ToolErro
 
 def refuse_omission(path: str, text: str) -> None:
     """Raise `ToolError` (OMISSION_PLACEHOLDER) for a new file whose text has a placeholder for code left out."""
-    omission = find_omission(text, "")
+    omission = find_omission(text, "", path)
     if omission is not None:
         line, placeholder = omission
         reason = f"line {line} of new_string stands for code left out: {placeholder!r}"

@@ -41,8 +41,9 @@ def check_rest(old: str, new: str, rest: str) -> None:
 
 
 def check_cut(text: str, spans: Sequence[tuple[int, int]], old: str, new: str) -> None:
-    """Raise `UncleanError` where `old` begins or ends inside a word that `new` has whole or doesn't go on with, where it is a word at one of the `spans` and a part of one at another, is all that stands behind the mark of
-    a comment, or where `new` begins with the line that `old` has a part of.
+    """Raise `UncleanError` where `old` begins or ends inside a word that `new` has whole or doesn't go on with, where
+    it is a word at one of the `spans` and a part of one at another, is all that stands behind the mark of a comment, or
+    where `new` begins with the line that `old` has a part of.
     """
     (start, end), first = spans[0], text.rfind("\n", 0, spans[0][0]) + 1
     head, (left, right) = text[first:start].strip(), _cut_off(text, spans[0], old) if new else ("", "")

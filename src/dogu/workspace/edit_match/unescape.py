@@ -92,7 +92,9 @@ def _meaning(escape: str) -> str:
 
 _JSON = re.compile(r'(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
 _JSON_STRING = re.compile(rf'\s*"({_JSON.pattern})"\s*')
-_JSON_LINES = re.compile(rf"{_JSON.pattern}(?:[\n\t]{_JSON.pattern})*")
+_JSON_LINES = re.compile(  # but for line breaks; then more than one kind of escape shows it
+    rf'{_JSON.pattern}|(?s:(?=.*\\\\)(?=.*\\")){_JSON.pattern}(?:[\n\t]{_JSON.pattern})*'
+)
 _ESCAPES = [
     _Escapes(
         JSON_STAGE,

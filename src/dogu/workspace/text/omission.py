@@ -13,15 +13,18 @@ from collections.abc import Sequence
 from functools import cache
 
 from dogu.workspace.diff import changed_ranges
+from dogu.workspace.text.omission_words import says_so_abroad
 
 _LONGEST_CHARS = 120  # a placeholder is short; longer lines aren't looked at
 
 
-def find_omission(new: str, existing: str) -> tuple[int, str] | None:
-    """Return number (1-based) and text of the first placeholder in `new` that is no line of `existing`, or None."""
+def find_omission(new: str, existing: str, path: str = "") -> tuple[int, str] | None:
+    """Return number (1-based) and text of the first placeholder in `new` that is no line of `existing`, or None; a
+    heading of Markdown, which `path` says it is, is none.
+    """
     kept: set[str] | None = None
     for number, line in enumerate(new.split("\n"), 1):
-        if len(line) > _LONGEST_CHARS or not is_omission(line):
+        if len(line) > _LONGEST_CHARS or not is_omission(line) or _is_heading(line, path):
             continue
         if kept is None:
             kept = {other.strip() for other in existing.splitlines()}
@@ -74,6 +77,34 @@ def find_emptied(new: str, old: str, text: str) -> tuple[int, str] | None:
     return None
 
 
+def _is_heading(line: str, path: str) -> bool:
+    return _HEADING.match(line) is not None and path.lower().endswith((".md", ".mdx", ".markdown"))
+
+
+def find_left_out(new: str, old: str, text: str, path: str = "") -> tuple[int, str] | None:
+    """Return number and text of the first line of `new` with a comment that says of code that it stays, in the place of
+    lines of `old` that don't.
+    """
+    ours, theirs = ([line.strip() for line in each.split("\n")] for each in (old, new))
+    short = ((number, line) for number, line in enumerate(theirs) if len(line) <= _LONGEST_CHARS)
+    marks = {number for number, line in short if _says_it_stays(line) and not _is_heading(line, path)}
+    known = {*ours, *(line.strip() for line in text.split("\n"))} if marks else set[str]()
+    for change in changed_ranges(ours, theirs) if marks else ():
+        gone = [line for line in ours[change.old_start : change.old_end] if line and line not in theirs]
+        come = [number for number in range(change.new_start, change.new_end) if theirs[number] not in {*ours, ""}]
+        for number in sorted(marks.intersection(come)):
+            if theirs[number] not in known and len(gone) > len({*come} - marks):
+                return number + 1, theirs[number]
+    return None
+
+
+def _says_it_stays(line: str) -> bool:
+    """Whether the comment that a line is or ends with says so, in words that with an ellipsis always would."""
+    found = _COMMENT_BEHIND.search(line)
+    phrase = _EDGES.sub("", found[1]) if found else ""
+    return phrase != "" and (_says_so(phrase) or (not _VAGUE.match(phrase) and _may_say_so(phrase, dots_before=True)))
+
+
 def _is_body(lines: Sequence[str], number: int) -> bool:
     """Whether the line is all that stands in a block of Python's."""
     above = next((line for line in reversed(lines[:number]) if line.strip()), "")
@@ -118,6 +149,9 @@ _QUOTES = ("'", '"', "`")
 _RULE = re.compile(r"[-=]{2,}")
 _ELLIPSIS = re.compile(r"\.{3,}|\. \. \.|…+|⋯+|。{3,}|・{3,}")
 _EMPTIED = re.compile(r"[\{(\[][ \t]*(?:/\*[ \t]*)?(?:\.{3}|…)[ \t]*(?:\*/[ \t]*)?[\})\]]")
+_HEADING = re.compile(r"#{1,6} [^.…]*$")
+_COMMENT_BEHIND = re.compile(r"(?:^|\s)(?://|#|--|/\*|<!--|\{/\*|;|%|\(\*)\s*(.*)$")
+_EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 _EDGE = r"[^\w]*"
 _MARKS = re.compile(rf"(?P<head>{_EDGE}(?:\b(?:rem|dnl)\b{_EDGE})?)(?P<phrase>.*?)(?P<tail>{_EDGE})", re.I | re.S)
 _COMMENT = re.compile(r"//|/\*|#|--|<!--|;|%|\{-|\(\*|\{\{?/\*|\{\{!|\{#|<%|@\*|\*|!|\"|'|\\|\.\.\s|@?rem|dnl|::", re.I)
@@ -216,4 +250,6 @@ def _may_say_so(phrase: str, *, dots_before: bool) -> bool:
     if _VAGUE.match(phrase) and not dots_before:
         return False
     phrase = _ORDER.sub("", phrase, count=1)
-    return _likely().fullmatch(phrase) is not None or (dots_before and _ANY_OLD_PART.fullmatch(phrase) is not None)
+    if says_so_abroad(phrase) or _likely().fullmatch(phrase):
+        return True
+    return dots_before and _ANY_OLD_PART.fullmatch(phrase) is not None

@@ -41,7 +41,7 @@ def plan_overwrite(path: str, old: FileContent | None, content: str, shown: str)
     was_binary = old is not None and is_binary(old.data[:HEAD_BYTES])
     old_text = decode(old.data) if old is not None and not was_binary else None
     before = old_text.text if old_text else ""
-    omission = find_omission(content, before)
+    omission = find_omission(content, before, path)
     if omission is not None:
         raise _placeholder(path, *omission)
     new = rewrite(old_text, content)
