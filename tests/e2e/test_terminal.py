@@ -80,6 +80,18 @@ def edit_turns(program: Program) -> list[Turn]:
 
 
 @pytest.mark.requirement("api.flow.5_prompted", "api.flow.9_display", "api.result.return_display")
+def test_the_input_box_stands_before_the_rest_is_loaded(program: Program):
+    environ = program.environ(PYTHONPROFILEIMPORTTIME="1")
+    child = pexpect.spawn(PROGRAM[0], PROGRAM[1:], cwd=str(program.root), env=environ, encoding="utf-8", timeout=30)
+    try:
+        child.expect_exact("›")
+        assert "dogu.app.agent" not in str(child.before)
+        assert "dogu.runtime.runtime" not in str(child.before)
+        child.expect_exact("dogu.app.agent")
+    finally:
+        child.close(force=True)
+
+
 def test_an_edit_is_shown_and_done_at_yes(program: Program, talk: Talk):
     with FakeGemini(edit_turns(program)) as server:
         child = talk(**key(server))

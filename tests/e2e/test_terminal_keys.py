@@ -206,6 +206,7 @@ def test_ctrl_c_leaves_only_where_the_last_key_was_one(terminals: Open):
             terminal.until("Ctrl-C again leaves")
             terminal.say(words)
             terminal.until(f"Heard: {words}")
+            terminal.until(lambda: "Esc cancels" not in "\n".join(terminal.lines))
         terminal.send("\x03")
         terminal.until("Ctrl-C again leaves")
         terminal.send("\x03")

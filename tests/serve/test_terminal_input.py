@@ -223,8 +223,7 @@ class Box:
 
     def send(self) -> None: ...
 
-    def take_back(self) -> bool:
-        return False
+    def give_back(self, message: Message) -> None: ...
 
     def has_nothing_typed(self) -> bool:
         return False

@@ -13,13 +13,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dogu.app import Door, Options, Start, read_settings
-from dogu.app.sessions import at_session, check_resumable
 from dogu.commands import seconds
 from dogu.commands.running import run_async, settling_jobs
 from dogu.commands.signals import release
 from dogu.contract import ToolError
 from dogu.language import say
-from dogu.serve.exit_codes import ExitCode
 from dogu.version import __version__
 from dogu.workspace.event_loop import keeping_typed
 from dogu.workspace.visible import visible_line
@@ -28,8 +26,10 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dogu.serve.terminal.conversation import Conversation
+    from dogu.serve.terminal.opening import OpenedScreen
     from dogu.serve.terminal.screen import Screen, TypedAhead
     from dogu.serve.terminal.sessions import NextSession
+    from dogu.settings import Settings
 
 
 _THREADS_TAKE_S = 1.0
@@ -85,8 +85,10 @@ def run(options: Options, space: Namespace) -> int:
 
     release()
     try:
-        options = at_session(options)
+        options = _at_session(options)
     except ToolError as error:
+        from dogu.serve.exit_codes import ExitCode
+
         sys.stderr.write(f"{visible_line(say(error.message))}\n")
         return ExitCode.BAD_INPUT
 
@@ -129,6 +131,15 @@ def _without_threads(status: int) -> int:
     return status
 
 
+def _at_session(options: Options) -> Options:
+    """Name the session that is wished, where one is: what knows of sessions needn't be loaded for a new one."""
+    if options.resume is None and options.fork is None:
+        return options
+    from dogu.app.sessions import at_session
+
+    return at_session(options)
+
+
 class _Left(Struct, frozen=True):
     """How a session was left: the exit status, the session that is to follow, and this one, to be gone back to.
 
@@ -143,13 +154,7 @@ class _Left(Struct, frozen=True):
 
 async def _converse(options: Options, ahead: TypedAhead, terminal: ExitStack, *, is_plain: bool) -> _Left:
     """Converse in one session; `terminal` puts the terminal back once the last one has been left."""
-    from dogu.serve.terminal.confirm import TerminalConfirm
-    from dogu.serve.terminal.conversation import Conversation, Talk
-    from dogu.serve.terminal.message import typed_early
-    from dogu.serve.terminal.opening import ScreenOptions, draws, load_client, open_screen
-    from dogu.serve.terminal.screen import TypedAhead
-    from dogu.serve.terminal.sessions import SessionPlace
-    from dogu.serve.terminal.status import StatusLine, settings_problems
+    from dogu.serve.terminal.opening import ScreenOptions, draws, open_screen
 
     settings = read_settings(options)
     ui = settings.ui
@@ -163,18 +168,35 @@ async def _converse(options: Options, ahead: TypedAhead, terminal: ExitStack, *,
         notify=ui.notify,
         mouse=ui.mouse,
     )
-    if draws(look) and (typed := terminal.enter_context(keeping_typed(sys.stdin.fileno()))):
+    typed = terminal.enter_context(keeping_typed(sys.stdin.fileno())) if draws(look) else b""
+    opened_screen = open_screen(look)
+    with opened_screen.screen.early():
+        return await _open(options, settings, opened_screen, ahead, typed)
+
+
+async def _open(
+    options: Options, settings: Settings, opened_screen: OpenedScreen, ahead: TypedAhead, typed: bytes
+) -> _Left:
+    """Open the session behind the input box, which stands there already, and converse."""
+    from dogu.app.agent import agent_of
+    from dogu.app.extending import set_trust, waiting_for_trust
+    from dogu.app.sessions import check_resumable
+    from dogu.serve.terminal.confirm import TerminalConfirm
+    from dogu.serve.terminal.conversation import Conversation, Talk
+    from dogu.serve.terminal.message import typed_early
+    from dogu.serve.terminal.opening import load_client
+    from dogu.serve.terminal.screen import TypedAhead
+    from dogu.serve.terminal.sessions import SessionPlace
+    from dogu.serve.terminal.status import StatusLine, settings_problems
+
+    ui, screen = settings.ui, opened_screen.screen
+    if typed:
         early = typed_early(typed)
         ahead = TypedAhead((*ahead.messages, *early.messages), early.unsent)
-    opened_screen = open_screen(look)
-    screen = opened_screen.screen
     confirm = TerminalConfirm(screen, editor=ui.editor or None)
 
     def check(session: NextSession) -> None:
         check_resumable(_following(options, session))
-
-    from dogu.app import agent_of  # while the screen is there already
-    from dogu.app.extending import set_trust, waiting_for_trust
 
     start = Start(options, settings, Door(confirm, confirm.elicit, confirm.go_on))
     async with agent_of(start) as opened, settling_jobs(opened.runtime):
@@ -223,5 +245,5 @@ def _following(options: Options, session: NextSession) -> Options:
     also = (*options.include_directories, *([session.adds] if session.adds else []))
     options = replace(options, settings_files=None, unverified=session.is_unverified, include_directories=also)
     if session.session_id:
-        return at_session(replace(options, root=None, resume=session.session_id, fork=None))
+        return _at_session(replace(options, root=None, resume=session.session_id, fork=None))
     return replace(options, resume=None, fork=None)

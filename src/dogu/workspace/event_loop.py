@@ -128,7 +128,7 @@ else:
 
     @contextmanager
     def keeping_typed(descriptor: int) -> Generator[bytes]:
-        """Let keys that come while nobody reads wait as they are: unseen, an Enter as one, and a Ctrl-D, too.
+        """Let keys that come while nobody reads wait as they are: unseen, an Enter as one, Ctrl-C and Ctrl-D, too.
 
         Give what had been typed before, as lines. In the end the terminal is as it was before.
         """
@@ -138,7 +138,7 @@ else:
             yield b""
             return
         keeping[0] &= ~(termios.ICRNL | termios.INLCR | termios.IGNCR | termios.IXON)
-        keeping[3] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN)
+        keeping[3] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN | termios.ISIG)
         keeping[6][termios.VMIN], keeping[6][termios.VTIME] = 1, 0
         termios.tcsetattr(descriptor, termios.TCSANOW, keeping)
         count = int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, b"\0" * 4), sys.byteorder)

@@ -34,7 +34,7 @@ from dogu.serve.terminal.asking import drop_alt
 from dogu.serve.terminal.cells import cluster_after, cluster_before
 from dogu.serve.terminal.key_names import KEY_ACTIONS, key_sequence, keys_of
 from dogu.serve.terminal.message import Draft, clipboard_image
-from dogu.serve.terminal.screen import Doings
+from dogu.serve.terminal.screen import Doings, Message
 
 _ESC_TWICE_WITHIN_S = 1.0
 _WORD_KEYS = frozenset("bfdulcy.<>")  # Alt and these do what they do in a shell, where there is a draft
@@ -55,9 +55,8 @@ class InputBox(Protocol):
     def send(self) -> None:
         """Send what stands in the box."""
 
-    def take_back(self) -> bool:
-        """Put the last message that waits into the box; False when none does."""
-        ...
+    def give_back(self, message: Message) -> None:
+        """Put a message into the box, before what stands there."""
 
     def has_nothing_typed(self) -> bool:
         """Whether `?` would be the first thing in the box."""
@@ -131,7 +130,8 @@ class InputKeys:
 
         @self._keys.add("up", filter=self._at_input & ~has_completions & Condition(takes_back), eager=True)
         def _(_event: KeyPressEvent) -> None:
-            self._screen.take_back()
+            if (message := self._screen.doings.unqueue()) is not None:
+                self._screen.give_back(message)
 
     def _bind_clusters(self) -> None:
         """Move and erase by what is seen as one character: an emoji or a flag is several code points."""

@@ -7,13 +7,14 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 import anyio
 import msgspec
 from prompt_toolkit.application import Application
+from prompt_toolkit.application.current import set_app
 from prompt_toolkit.application.run_in_terminal import in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import ThreadedCompleter
@@ -216,6 +217,18 @@ class LiveScreen:
             self._output.drain()
             yield
 
+    @contextmanager
+    def early(self) -> Generator[None]:
+        """Show the input box at once: keys wait in the terminal until what takes them is there."""
+        with set_app(self._app):
+            self._renderer.render(self._app, self._app.layout)
+        try:
+            yield
+        finally:
+            if self._doings is None:
+                self._renderer.write_due_above()
+                self._output.close()
+
     async def run(self, doings: Doings) -> None:
         """Draw until the user leaves."""
 
@@ -225,6 +238,7 @@ class LiveScreen:
 
         self._doings = msgspec.structs.replace(doings, leave=leave)
         try:
+            self._renderer.go_on()
             self._app.after_render += self._ask_terminal
             self._app.after_render += self._note_drawn
             async with anyio.create_task_group() as group:
@@ -297,14 +311,6 @@ class LiveScreen:
         self.buffer.append_to_history()
         self.buffer.reset()
         self.doings.submit(message)
-
-    def take_back(self) -> bool:
-        """Put the last message that waits into the input box; False when none does."""
-        message = self.doings.unqueue()
-        if message is None:
-            return False
-        self.give_back(message)
-        return True
 
     def give_back(self, message: Message) -> None:
         """Put a message into the input box, before what stands there."""

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from typing import TextIO
 
 import anyio
@@ -112,6 +112,10 @@ class PlainScreen:
     def copy(self, _text: str) -> bool:
         """Nothing is written to it but what is read."""
         return False
+
+    def early(self) -> AbstractContextManager[None]:
+        """Show nothing: a prompt that is printed can't be taken back."""
+        return nullcontext()
 
     @asynccontextmanager
     async def outside(self) -> AsyncGenerator[None]:

@@ -199,6 +199,7 @@ class LiveRenderer(Renderer):
         self._is_on_other = False
         self._due: list[str] = []
         self._is_stale = False
+        self._standing: tuple[Screen | None, Point, Size | None] | None = None
         self.is_held = False  # a frame, until the terminal has said its size
         # Most terminals wrap lines anew when they become narrower; these cut them.
         environ = os.environ
@@ -222,8 +223,19 @@ class LiveRenderer(Renderer):
         """Have the lower part drawn whole with the next frame, so that what it says stands in one piece."""
         self._is_stale = True
 
+    def go_on(self) -> None:
+        """Keep in mind what stands there: an application that begins would forget it."""
+        self._standing = self._last_screen, self._cursor_pos, self._last_size
+
+    def _recall(self) -> None:
+        if self._standing is not None:
+            self._last_screen, self._cursor_pos, self._last_size = self._standing
+            self._standing = None
+            self.draw_anew()
+
     def render(self, app: Application[Any], layout: Layout, is_done: bool = False) -> None:
         """Draw a frame: first what is to be printed, then the lower part below it."""
+        self._recall()
         size = self._frames.get_size()
         size_probes = self._frames.size_probes
         self._frames.flush()

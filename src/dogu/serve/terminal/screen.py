@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Protocol
 
 import msgspec
@@ -116,6 +116,10 @@ class Screen(Protocol):
 
     def outside(self) -> AbstractAsyncContextManager[None]:
         """Give the terminal to another program until the context is left."""
+        ...
+
+    def early(self) -> AbstractContextManager[None]:
+        """Show where one types before `run` is called, within the context; what it drew is gone where that never is."""
         ...
 
     async def run(self, doings: Doings) -> None:
