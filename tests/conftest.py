@@ -79,6 +79,7 @@ def nothing_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--release", action="store_true", help="insist on what may otherwise wait, such as translations")
+    parser.addoption("--part", metavar="N/M", help="run each Mth test, from the Nth on, counted from 0")
     parser.addoption("--fast", action="store_true", help="leave out what is slow, and try fewer examples of each law")
 
 
@@ -90,8 +91,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what this system can't do, with the reason in words."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the part that is wanted, and skip what this system can't do, with the reason in words."""
+    if part := config.getoption("--part"):
+        first, step = map(int, part.split("/"))
+        items[:] = items[first::step]
     for item in items if _ON_WINDOWS else ():
         why = on_windows.reason_for(item.nodeid.removeprefix("tests/"))
         if why is not None:

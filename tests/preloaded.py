@@ -2,8 +2,9 @@
 
 `python preloaded.py SOCKET SCRIPT WORDS...` is as good as `python SCRIPT WORDS...`, and `-m MODULE` for the script as
 good as that: it hands its streams, environment, folder and words to a process that has the libraries loaded, which forks
-and runs it; it ends as that does, and that with it. It uses nothing but Python's own library, and starts in 20 ms with
-`-I -S`. A test that holds a `Preloaded` does without it.
+and runs it; signals are handed on; it ends as that does, and that with it. It uses nothing but Python's own library, and
+starts in 20 ms with `-I -S`. A test that holds a `Preloaded` does without it. What is run may have a terminal as its
+streams, but has none that it could open by name.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     _Wish = tuple[list[str], dict[str, str], str]
 
 _LENGTH_BYTES = 4
+_HANDED_ON = ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGWINCH")
 
 
 class Preloaded:
@@ -91,6 +93,8 @@ def _relay(path: str, words: list[str]) -> int:
     """Have the words run by the process that listens; return their exit status."""
     with socket.socket(socket.AF_UNIX) as line:
         line.connect(path)
+        for name in _HANDED_ON:
+            signal.signal(getattr(signal, name), lambda number, _: line.sendall(bytes([number])))
         _ask(line, (words, dict(os.environ), os.getcwd()), [0, 1, 2])
         status = _status(line)
     if status < 0:
@@ -135,8 +139,9 @@ def _fork_for_each(listener: socket.socket, ends: socket.socket) -> tuple[_Wish,
     running: dict[socket.socket, int] = {}
     while True:
         ready, _, _ = select.select([0, ends, listener, *running], [], [])
-        for line in running if 0 in ready else running.keys() & ready:  # who asked is gone
-            os.kill(running[line], signal.SIGKILL)
+        for line in running if 0 in ready else running.keys() & ready:
+            number = b"" if 0 in ready else line.recv(1)
+            os.kill(running[line], number[0] if number else signal.SIGKILL)  # who asked is gone
         if ends in ready:
             ends.recv(4096)
             _tell_ends(running)
@@ -187,6 +192,8 @@ def _become(wish: _Wish, streams: list[int]) -> list[str]:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
+    if os.isatty(0):
+        os.setsid()  # as what a terminal starts; and what it tells its group isn't for the tests
     os.environ.clear()
     os.environ.update(environ)
     time.tzset()

@@ -18,7 +18,7 @@ from dogu.app import Options
 from dogu.app.acp import AcpSessions
 from dogu.serve.acp.door import Door
 from dogu.testing.fake_gemini import FakeGemini
-from e2e.program import PROGRAM, Program
+from e2e.program import Program, ready_program
 
 LIMIT_S = 60
 _LINE_BYTES = 64 << 20
@@ -235,19 +235,16 @@ async def connected_process(
 ) -> AsyncGenerator[Any]:
     """Start `dogu acp` and initialize it; leaving ends it as a client does, and it must end well. Gives as `connected`."""
     with anyio.fail_after(LIMIT_S):
-        async with (
-            acp.spawn_agent_process(
-                editor,  # pyright: ignore[reportArgumentType]  (the SDK's protocol has a method too many)
-                PROGRAM[0],
-                *PROGRAM[1:],
-                "acp",
-                *words,
-                env=program.environ(**_key_of(server)),
-                cwd=program.home,
-                transport_kwargs={"limit": _LINE_BYTES, "stderr": None, "shutdown_timeout": 20.0},
-                use_unstable_protocol=True,
-            ) as (connection, process)
-        ):
+        async with acp.spawn_agent_process(
+            editor,  # pyright: ignore[reportArgumentType]  (the SDK's protocol has a method too many)
+            *ready_program(),
+            "acp",
+            *words,
+            env=program.environ(**_key_of(server)),
+            cwd=program.home,
+            transport_kwargs={"limit": _LINE_BYTES, "stderr": None, "shutdown_timeout": 20.0},
+            use_unstable_protocol=True,
+        ) as (connection, process):
             await connection.initialize(1, can or capabilities())
             yield connection
         assert process.returncode in (0, 143), process.returncode

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import preloaded
 from preloaded import Preloaded
 
 PROGRAM = [sys.executable, "-m", "dogu"]
@@ -21,6 +22,19 @@ _LOADED = (
     *("dogu.models.gemini", "dogu.models.http_model", "dogu.models.transport", "dogu.policy.commands.judge"),
     *("dogu.app.built_in", "dogu.agent.extensions.commands", "dogu.serve.call", "dogu.serve.run_printers"),
     *("dogu.workspace.edit_match", "dogu.workspace.layer.settling", "anyio._backends._asyncio", "truststore"),
+    *(
+        "dogu.serve.terminal.conversation",
+        "dogu.serve.terminal.live_screen",
+        "dogu.serve.mcp.door",
+        "dogu.serve.mcp.asking",
+    ),
+    *(
+        "dogu.serve.acp.door",
+        "acp.schema",
+        "dogu.commands.mcp",
+        "dogu.commands.acp",
+        "dogu.runtime.discovery.mcp.servers",
+    ),
 )
 _KEPT = ("DOGU_PLATFORM", "PATH", "LANG", "LC_ALL", "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR")
 
@@ -76,6 +90,16 @@ class Program:
             timeout=_LIMIT_S,
             check=False,
         )
+
+
+def ready_program() -> list[str]:
+    """Return the words that run the program in a process that has its modules loaded; see `Program.run`.
+
+    Signals reach it, but it has another number than what was started, and no terminal by name.
+    """
+    return (
+        PROGRAM if os.name == "nt" else [sys.executable, "-I", "-S", preloaded.__file__, _loaded().socket, *PROGRAM[1:]]
+    )
 
 
 @cache

@@ -24,7 +24,7 @@ from dogu.app import Options, open_runtime
 from dogu.serve.mcp.asking import ElicitationConfirm, elicit_client
 from dogu.serve.mcp.door import mcp_server
 from dogu.serve.mcp.offers import Offers
-from e2e.program import PROGRAM, Program
+from e2e.program import PROGRAM, Program, ready_program
 
 pytestmark = pytest.mark.anyio
 
@@ -83,8 +83,9 @@ async def connected(
 async def connected_process(
     program: Program, *words: str, mode: str = "legacy", user: User | None = None
 ) -> AsyncGenerator[Client]:
+    command, *args = ready_program()
     server = StdioServerParameters(
-        command=PROGRAM[0], args=[*PROGRAM[1:], "mcp", *words], env=program.environ(), cwd=program.root
+        command=command, args=[*args, "mcp", *words], env=program.environ(), cwd=program.root
     )
     with anyio.fail_after(60):
         async with Client(server, mode=mode, elicitation_callback=user) as client:

@@ -15,7 +15,7 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
 from conformance.peer import inspector_peers
-from e2e.program import PROGRAM, Program
+from e2e.program import PROGRAM, Program, ready_program
 from e2e.test_mcp_door import INITIALIZE, SLEEP, connected, gone, over_http, pid_in, text_of
 from serve.mcp.test_tasks import TaskClient
 
@@ -26,9 +26,8 @@ LIMIT_S = 60
 
 
 def server_of(program: Program, *words: str) -> StdioServerParameters:
-    return StdioServerParameters(
-        command=PROGRAM[0], args=[*PROGRAM[1:], "mcp", *words], env=program.environ(), cwd=program.root
-    )
+    command, *args = ready_program()
+    return StdioServerParameters(command=command, args=[*args, "mcp", *words], env=program.environ(), cwd=program.root)
 
 
 class Roots:

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -128,21 +129,17 @@ def python_of_nobody(home: Path) -> str:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    ("which", "named"),
-    [
-        ("runtime/journal/test_commit.py", "what_a_command_did_is_undone"),
-        ("runtime/journal/test_commit.py", "what_a_command_without_a_layer_did"),
-        ("workspace/layer/test_layers.py", "does_in_a_layer"),
-    ],
-)
-def test_layers_watch_undo_and_redo_hold_for_one_who_is_not_root(which: str, named: str, home_of_nobody: Path) -> None:
+def test_layers_watch_undo_and_redo_hold_for_one_who_is_not_root(
+    home_of_nobody: Path, request: pytest.FixtureRequest
+) -> None:
+    """Run a third of what root has run, another one each day; for a release, all of it."""
     python = python_of_nobody(home_of_nobody)
     if not python:
         pytest.skip("nobody may read the program or its tests here")
-    options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", named]
-    ran = run_as_nobody(
-        home_of_nobody, python, "-m", "pytest", *options, f"--basetemp={home_of_nobody}/t", f"tests/{which}"
-    )
+    part = [] if request.config.getoption("--release") else [f"--part={time.gmtime().tm_yday % 3}/3"]
+    options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", f"--basetemp={home_of_nobody}/t", *part]
+    named = "what_a_command_did_is_undone or what_a_command_without_a_layer_did or does_in_a_layer"
+    files = ["tests/runtime/journal/test_commit.py", "tests/workspace/layer/test_layers.py"]
+    ran = run_as_nobody(home_of_nobody, python, "-m", "pytest", *options, "-k", named, *files)
     assert ran.returncode == 0, ran.stdout[-4000:] + ran.stderr[-1000:]
     assert " passed" in ran.stdout
