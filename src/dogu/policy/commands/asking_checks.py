@@ -10,6 +10,7 @@ from dogu.policy.commands.effects import Danger, Effect
 from dogu.policy.commands.outgoing import check_loopback
 from dogu.policy.commands.patterns import is_a, pattern
 from dogu.policy.commands.reading import Reading
+from dogu.policy.commands.values import check_value
 from dogu.workspace.shell_syntax import Word
 
 _SECRETS = re.compile(r"(?i)(?:^|,)secrets?(?:[./,]|$)")
@@ -60,11 +61,15 @@ def _reads_files(reading: Reading) -> bool:
 
 
 def _wget(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
-    """wget writes a file, unless told otherwise."""
+    """wget writes a file, unless told otherwise: under the name that its address ends in."""
     yield from _asks(words, reading)
     harmless = {"--spider", "--version", "--help", "-V", "-h", "-O", "--output-document"}
-    if not harmless & {name for name, _, _ in reading.taken}:
-        yield Danger(len(words) - 1, Effect.WRITES, told("writes what it fetches to a file"))
+    if harmless & {name for name, _, _ in reading.taken}:
+        return
+    for at in reading.operands:
+        name = (words[at].value or "").partition("://")[2].rpartition("/")[2]
+        if check_value("fetched", Word.literal(name), reading.hints.around) is not None:
+            yield Danger(at, Effect.WRITES, told("writes what it fetches to a file"))
 
 
 def _gh(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from dogu.language import told
+from dogu.policy.commands.beyond import beyond_the_rule
 from dogu.policy.commands.checks import CHECKS
 from dogu.policy.commands.effects import Danger, Effect, Hints, Surroundings
-from dogu.policy.commands.handed import of_unknown
-from dogu.policy.commands.places import written_from_here
+from dogu.policy.commands.handed import of_script, of_unknown
+from dogu.policy.commands.places import leads_outside, written_from_here
 from dogu.policy.commands.reading import Reading
 from dogu.policy.commands.table import Program, find_program, plain_name
 from dogu.policy.commands.values import check_value
@@ -37,14 +38,15 @@ def dangers_of(name: str, words: Sequence[Word], hints: Hints, covered: int = 1)
     if program is None:
         subcommand = _named_by_a_hyphen(name)
         if not subcommand:
-            yield from of_unknown(words, hints)
+            is_own = "/" in words[0].text and not leads_outside(words[0])
+            yield from of_script(words) if is_own else of_unknown(words, hints)
             return
         for each in dangers_of(subcommand[0].text, [*subcommand, *words[1:]], hints, covered + 1):
             yield Danger(max(each.index - 1, 0), each.effect, each.reason)
         return
     reading = Reading(program, words, hints)
     yield from reading.dangers()
-    yield from reading.other_tasks(covered)
+    yield from beyond_the_rule(program, words, reading, covered)
     check = CHECKS.get(program.check)
     if check is not None and not reading.only_shows_itself():
         yield from check(words, reading)
@@ -67,7 +69,7 @@ def _of_tool(words: Sequence[Word], script: Sequence[int], hints: Hints) -> Iter
     for at in script:
         called = _INSTALLED.fullmatch(words[at].text)
         name = (called["program"] or called["archive"]) if called is not None else ""
-        for each in dangers_of(name, words[at:], hints):
+        for each in dangers_of(name, words[at:], hints) if name else of_script(words[at:]):
             yield Danger(each.index + at, each.effect, each.reason)
 
 

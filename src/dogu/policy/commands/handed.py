@@ -14,7 +14,7 @@ from dogu.language import told
 from dogu.policy.commands.effects import Danger, Effect, Hints, Surroundings
 from dogu.policy.commands.outgoing import check_no_address
 from dogu.policy.commands.patterns import is_a, pattern
-from dogu.policy.commands.places import Finding, check_own, no_known_value
+from dogu.policy.commands.places import Finding, check_own, no_known_value, writes_to
 from dogu.policy.commands.table import all_programs
 from dogu.policy.commands.values import check_config, check_value
 from dogu.workspace.shell_syntax import Word
@@ -39,11 +39,25 @@ def of_unknown(words: Sequence[Word], hints: Hints) -> Iterator[Danger]:
             yield Danger(at, *found)
 
 
+def of_script(words: Sequence[Word]) -> Iterator[Danger]:
+    """Yield the same of a script of the project, which may do anything but what it is plainly told beyond it."""
+    for at, word in enumerate(words[1:], 1):
+        option, value = _split(word, words[at + 1] if at + 1 < len(words) else _NOTHING)
+        if _is_told_to_run(option, value, word):
+            yield Danger(at, Effect.RUNS, _not_known(option or word.text))
+        elif is_a("writing_option", option) and (writes_to(value) or is_a("run_by_name", value.value)):
+            yield Danger(at, Effect.WRITES, told("it writes to {target}", target=value.text[:40]))
+
+
+def _is_told_to_run(option: str, value: Word, word: Word) -> bool:
+    is_code = is_a("code_option", option) or (is_a("short_code_option", option) and "(" in value.text)
+    return is_code or pattern("calls_program").search(word.text) is not None
+
+
 def _beyond(name: str, word: Word, following: Word, around: Surroundings) -> Finding | None:
     """What is wrong with a word of an unknown program; `following` is the next one, if that may be its value."""
     option, value = _split(word, following)
-    is_code = is_a("code_option", option) or (is_a("short_code_option", option) and "(" in value.text)
-    if is_code or pattern("calls_program").search(word.text):
+    if _is_told_to_run(option, value, word):
         return Effect.RUNS, _not_known(option or word.text)
     is_given = value.text != "" and re.fullmatch(r"[\d.]+|true|false", value.text) is None
     is_short = len(option) == 2

@@ -39,15 +39,14 @@ _LOOKS = frozenset(
     )
 )
 _ENDS = (";", "+")
-_OTHER_PROJECTS = frozenset(("other_project",))
-_OTHER_FILES = _OTHER_PROJECTS | {"makefile", "inside", "script"}
 _GOES_OUT = frozenset(
     "archive go_module url repository remote host package js_package py_package asked own_host database image "
     "passed_on".split()
 )
 """Values that other machines get to see."""
 _NAMES_A_HOST = frozenset(("url", "asked", "image", "gh_repository", "gh_word"))
-_GIVE_CODE = frozenset(("sed", "awk", "python_code", "node_code"))
+_NAME_CODE = frozenset(("python_code", "node_code"))
+_GIVE_CODE = _NAME_CODE | {"sed", "awk"}
 
 
 class Reading:
@@ -69,9 +68,12 @@ class Reading:
         """The options read so far: name, where, value."""
         self._edits: list[tuple[int, str]] = []
         self._files: list[Word] = []
-        self._addresses: list[int] = []
         self.operands: list[int] = []
         """Where the operands stand, those that name the subcommand left out."""
+        self.named: list[int] = []
+        """Where an address or a package is named."""
+        self.stopped_at: int | None = None
+        """The word that is asked about whatever stands behind it, which wasn't read."""
         self.module_at: int | None = None
         """Where the name of a module stands, whose arguments the words behind it are."""
 
@@ -148,27 +150,10 @@ class Reading:
                 yield Danger(at, Effect.WRITES, self._may_be_option(word))
             yield from self._operand(at, word)
 
-    def other_tasks(self, covered: int) -> Iterator[Danger]:
-        """Yield what else is to be done, or for which other project, where the rule names more than the program.
-
-        A rule that names a task means that one, of the project it was given for.
-        """
-        words = self._words
-        names_task = self._program.runs_tasks and any(at < covered for at in self.operands)
-        for at in self.operands if names_task else ():
-            if at >= covered and "=" not in words[at].text:
-                reason = told("{word} is another task than the rule names", word=words[at].text[:30])
-                yield Danger(at, Effect.RUNS, reason)
-        names_address = any(at < covered for at in self._addresses)
-        for at in self._addresses if names_address else ():
-            if at >= covered:
-                yield Danger(at, Effect.REACHES, no_known_value(words[at]))
-        elsewhere = _OTHER_FILES if names_task else _OTHER_PROJECTS
-        for name, at, _ in self.taken if covered > 1 else ():
-            option = self._grammar.options.get(name)
-            if at >= covered and option is not None and option.kind in elsewhere:
-                reason = told("{option} takes tasks from elsewhere than the rule means", option=name)
-                yield Danger(at, Effect.RUNS, reason)
+    def kind_of(self, option: str) -> str:
+        """What the value of an option is; "" of a flag, or one that isn't known."""
+        found = self._grammar.options.get(option)
+        return found.kind if found is not None else ""
 
     def _handed_on(self, at: int, word: Word) -> Iterator[Danger]:
         """What a project's task is given."""
@@ -326,7 +311,7 @@ class Reading:
             yield Danger(at, self._unknown, self._may_be_option(value))
         found = self._wrong_with(option.kind, value)
         if found is not None:  # a rule that names an option names code by it, but no other value
-            place = at if option.kind in _GIVE_CODE else self.place_of(at, value)
+            place = at if option.kind in _NAME_CODE else self.place_of(at, value)
             yield Danger(place, found[0], told("{option} {reason}", option=f"{option.name}:", reason=found[1]))
 
     def place_of(self, at: int, value: Word) -> int:
@@ -420,8 +405,8 @@ class Reading:
             effect = Effect.RUNS if kind == "!run" else Effect.REACHES if kind == "!reach" else Effect.WRITES
             yield Danger(at, effect, _named(word, effect))
             return
-        if kind == "url":
-            self._addresses.append(at)
+        if kind == "url" or kind.endswith("_package") or kind == "plain_name":
+            self.named.append(at)
         is_no_code = kind == "script" and is_data(word.value)  # which anything may have been written to
         found = (Effect.RUNS, no_known_value(word)) if is_no_code else self._wrong_with(kind, word)
         if found is not None:
@@ -442,7 +427,7 @@ class Reading:
             self._subcommand, self._grammar = name, found
             if found.effect is not None and not self._goes_on(name):
                 yield Danger(at, found.effect, _does(found.effect))
-                self._at = len(self._words)
+                self.stopped_at, self._at = at, len(self._words)
         elif value is not None and self._program.parents(name):
             self._subcommand = name
         elif self._subcommand and self._program.subcommand(self._subcommand) is not None:

@@ -85,6 +85,7 @@ class Known:
         self._values: dict[str, list[Word]] = {}
         self._unknown: set[str] = set()
         self._is_open = False  # names may be set that don't stand in the text
+        self._moves = False
         self.exported: set[str] = set()
         self.add(script)
 
@@ -103,6 +104,7 @@ class Known:
             self._values.setdefault(command.name, []).extend(command.words or [_ANYTHING])
         if command.words and command.kind is not CommandKind.ARITHMETIC:
             self._note_builtin(command.words)
+            self._moves = self._moves or command.words[0].value in ("cd", "pushd", "popd")
         named = set(names_set(command)) - ({command.name} if command.kind is CommandKind.LOOP else set())
         self._is_open = self._is_open or "" in named
         self._unknown |= named
@@ -129,6 +131,8 @@ class Known:
             return False
         values = self._values.get(part.text)
         if values is None:  # it comes from where the program was started, out of the text's reach
+            if part.text == "PWD" and not self._moves:  # a folder that a person has chosen to work in
+                return True
             return part.quoted and (not is_shells_own(part.text) or part.text in ("HOME", "PWD", "SHELL"))
         return all(_begins_plainly(value, part.quoted) or _prints_plainly(value) for value in values)
 
