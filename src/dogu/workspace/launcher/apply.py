@@ -9,6 +9,7 @@ from typing import Any
 from dogu.workspace.launcher import landlock as sandbox_landlock
 from dogu.workspace.launcher import view
 from dogu.workspace.launcher.descriptors import SECCOMP_NUMBER
+from dogu.workspace.launcher.kept_view import KeptView
 from dogu.workspace.launcher.libc import libc
 
 _PR_SET_SECCOMP = 22
@@ -19,16 +20,19 @@ _DANGEROUS_CAPABILITIES = (2, 9, 12, 13, 16, 17, 19, 20, 21, 22, 24, 25, 27, 30,
 _KEPT = (1 << 64) - 1 & ~sum(1 << capability for capability in _DANGEROUS_CAPABILITIES)
 
 
-def apply(order: dict[str, Any], seen: view.Steps | None, directory: int) -> None:
+def apply(order: dict[str, Any], seen: view.Steps | KeptView | None, directory: int) -> None:
     """Give up rights as ordered: `landlock` {rules, deny_tcp}, `seccomp` (a program), or both left to bubblewrap.
 
     With `outer`, the command is bubblewrap: it gets the filter as a descriptor and loads it last. Unless there is a
-    view (`seen`) to be made here in its stead, in which the directory, a descriptor, is gone to. Raises OSError.
+    view (`seen`) to be made, or entered, here in its stead, in which the directory, a descriptor, is gone to. Raises
+    OSError.
     """
     if order.get("outer") and not seen:
         _hand_over(order["seccomp"])
         return
-    if seen:
+    if isinstance(seen, KeptView):
+        seen.enter(directory)
+    elif seen:
         view.enter(seen, directory)
     else:
         sandbox_landlock.keep_rights(_KEPT)

@@ -52,7 +52,7 @@ def become(
         if order.get("confinement"):
             from dogu.workspace.launcher.apply import apply
 
-            apply(order["confinement"], order["view"], directory)
+            apply(order["confinement"], order["kept_view"] or order["view"], directory)
         _reset_signals(is_deaf_to_keys=order.get("is_deaf_to_keys", False))
         step = "exec"
         _wait_for_go(complaints)

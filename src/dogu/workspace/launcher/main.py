@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from dogu.workspace.launcher import tree, view
 from dogu.workspace.launcher.descriptors import DESCRIPTOR_NAMES, SOCKET_NUMBER, waking_pipe
 from dogu.workspace.launcher.family import Sweep, new_mark
+from dogu.workspace.launcher.kept_view import KeptViews
 from dogu.workspace.launcher.libc import libc
 from dogu.workspace.launcher.packets import Packets, is_ready, pair
 from dogu.workspace.launcher.supervisor import Supervisor
@@ -146,6 +147,7 @@ class Launcher:
         self._makes_views = makes_views
         self._supervisors: dict[int, _Started] = {}
         self._free: list[int] = []
+        self._kept_views: KeptViews | None = None  # in a supervisor
         self._is_open = True
         self._poller = select.poll()
 
@@ -230,6 +232,7 @@ class Launcher:
         for other in self._supervisors.values():
             other.line.close()
         _adopt_orphans(b"dogu-supervisor")
+        self._kept_views = KeptViews() if self._makes_views else None
         is_free = True
         while descriptors and is_free:
             is_free = self._keep(dict(zip(DESCRIPTOR_NAMES, descriptors, strict=True)), mark) and IS_LINUX
@@ -245,7 +248,10 @@ class Launcher:
         with open(descriptors["order"], "rb", buffering=0) as packed:
             order = marshal.loads(packed.readall())
         control = Packets(socket.socket(fileno=descriptors["control"]))
-        return Supervisor(control, {**order, "mark": mark, "view": self._view_for(order)}, descriptors).run()
+        seen = self._view_for(order)
+        # Layers lie over the machine's own file system, which a command in a copy of a view has left behind.
+        kept = self._kept_views.of(seen) if self._kept_views and seen and not order["confinement"]["layers"] else None
+        return Supervisor(control, {**order, "mark": mark, "view": seen, "kept_view": kept}, descriptors).run()
 
     def _view_for(self, order: dict[str, Any]) -> view.Steps | None:
         """What the command's child makes itself, in bubblewrap's stead; None where that is bubblewrap's to do.

@@ -44,6 +44,7 @@ _CAPABILITIES = {
     "CAP_SETGID": 6,
     "CAP_SETUID": 7,
 }
+_OWN_TERMINALS = _NO_SETUID | _NO_EXECUTION, b"newinstance,ptmxmode=0666,mode=620"
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _LINKS = {
     "stdin": "/proc/self/fd/0",
@@ -68,7 +69,7 @@ def works(become: Callable[[], None] = lambda: None) -> bool:
     """
     if os.uname().machine not in _PIVOT_ROOT:
         return False
-    _calls()
+    calls()
     pid = os.fork()
     if pid == 0:
         try:
@@ -94,15 +95,43 @@ def enter(steps: Steps, directory: int) -> None:
     Rights that the words don't name are given up, and no program gains any. Raises OSError, with ESTALE where the
     directory isn't what it was.
     """
-    calls = _calls()
-    place, was = os.readlink(f"/proc/self/fd/{directory}"), os.fstat(directory)
-    proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)  # seen from inside, it can't be written to
-    user, group = os.geteuid(), os.getegid()
-    _leave(steps, user, group)
+    coming = Coming(directory)
+    leave(steps, coming.user, coming.group)
+    make(steps)
+    coming.settle(steps)
+
+
+class Coming:
+    """Who is on the way into a view: what they were outside, and where they are to be inside."""
+
+    def __init__(self, directory: int) -> None:
+        self._place, self._was = os.readlink(f"/proc/self/fd/{directory}"), os.fstat(directory)
+        self._proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)  # inside, it can't be written to
+        self.user, self.group = os.geteuid(), os.getegid()
+
+    def settle(self, steps: Steps) -> None:
+        """Go to the directory, and give up what the words don't name. Raises OSError, see `enter`."""
+        try:
+            os.chdir(self._place)
+            is_there = os.path.samestat(self._was, os.stat("."))
+        except OSError:
+            is_there = False
+        if not is_there:
+            raise OSError(errno.ESTALE, "moved")
+        if self.user != 0:
+            # What the mounts belong to is left behind: nothing from here on can change them, whatever it becomes.
+            calls().unshare(_NEW_USERS)
+            _be(self._proc, f"{self.user} 0 1", f"{self.group} 0 1")
+        os.close(self._proc)
+        keep_rights(sum(1 << _CAPABILITIES[step[1]] for step in steps if step[0] == "--cap-add"))
+
+
+def make(steps: Steps) -> None:
+    """Make the view that the words describe, and let it be the root. Raises OSError."""
     # All are copied before anything is laid over where they come from: each is open until it is placed.
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (limits[1], limits[1]))
-    trees = {at: calls.tree(step[1], _BINDS[step[0]]) for at, step in enumerate(steps) if step[0] in _BINDS}
+    trees = {at: calls().tree(step[1], _BINDS[step[0]]) for at, step in enumerate(steps) if step[0] in _BINDS}
     mask = os.umask(0)
     view = _View()
     for at, (name, *operands) in enumerate(steps):
@@ -114,19 +143,6 @@ def enter(steps: Steps, directory: int) -> None:
     os.umask(mask)
     resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     view.become_root()
-    try:
-        os.chdir(place)
-        is_there = os.path.samestat(was, os.stat("."))
-    except OSError:
-        is_there = False
-    if not is_there:
-        raise OSError(errno.ESTALE, "moved")
-    if user != 0:
-        # What the mounts belong to is left behind: nothing from here on can change them, whatever it becomes.
-        calls.unshare(_NEW_USERS)
-        _be(proc, f"{user} 0 1", f"{group} 0 1")
-    os.close(proc)
-    keep_rights(sum(1 << _CAPABILITIES[step[1]] for step in steps if step[0] == "--cap-add"))
 
 
 def _steps(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -146,20 +162,40 @@ def _steps(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
         at += 1 + count
 
 
-def _leave(steps: Steps, user: int, group: int) -> None:
+def leave(steps: Steps, user: int, group: int) -> None:
     """Enter namespaces of its own; without root's rights they belong to a user's, in which one is root."""
-    kinds = _NEW_MOUNTS
-    for name, *_ in steps:
-        kinds |= _NAMESPACES.get(name, 0)
-    calls = _calls()
-    calls.unshare(kinds | (_NEW_USERS if user != 0 else 0))
+    calls().unshare(_kinds(steps) | (_NEW_USERS if user != 0 else 0))
     if user != 0:
         here = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         _be(here, f"0 {user} 1", f"0 {group} 1")  # who has terminals of its own must be root
         os.close(here)
-    if kinds & _NAMESPACES["--unshare-net"]:
+    _connect_itself(steps)
+    calls().mount(b"none", b"/", None, _SLAVES, None)
+
+
+def part(steps: Steps) -> None:
+    """Take what is seen as a copy of one's own, and in it, empty and anew, what a command may write and nobody share.
+
+    For who entered the namespaces in which a view was made. Raises OSError.
+    """
+    calls().unshare(_kinds(steps))
+    _connect_itself(steps)
+    sealed = {step[1] for step in steps if step[0] == "--remount-ro"}
+    for name, *operands in steps:
+        if name == "--tmpfs" and operands[0] not in sealed:
+            place, mode = map(os.fsencode, operands)
+            calls().mount(b"tmpfs", place, b"tmpfs", _NO_SETUID | _NO_DEVICES, b"mode=" + mode)
+        elif name == "--dev":
+            calls().mount(b"devpts", os.fsencode(f"{operands[0]}/pts"), b"devpts", *_OWN_TERMINALS)
+
+
+def _kinds(steps: Steps) -> int:
+    return _NEW_MOUNTS | sum({_NAMESPACES.get(step[0], 0) for step in steps})
+
+
+def _connect_itself(steps: Steps) -> None:
+    if ("--unshare-net",) in steps:
         loopback_up()
-    calls.mount(b"none", b"/", None, _SLAVES, None)
 
 
 def _be(proc: int, user: str, group: str) -> None:
@@ -230,14 +266,14 @@ def _call(number: int, *kinds: type[Any]) -> Callable[..., int]:
     return partial(kind(("syscall", libc())), number)
 
 
-_calls = cache(_Libc)  # made before the first fork, and there after each
+calls = cache(_Libc)  # made before the first fork, and there after each
 
 
 class _View:
     """An empty tree that is filled. Places are absolute, as they will be seen; a link in one leads within the tree."""
 
     def __init__(self) -> None:
-        self._calls = _calls()
+        self._calls = calls()
         self._calls.mount(b"tmpfs", b"/tmp", b"tmpfs", _NO_SETUID | _NO_DEVICES, b"mode=0755")
         self._root = os.open("/tmp", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         # The folders that were made here, in the tree itself, with all those above each: nobody else sees them, and so
@@ -296,7 +332,7 @@ class _View:
         for name, target in _LINKS.items():
             self.link(target, f"{place}/{name}")
         self.folder(f"{place}/shm")
-        self._mount(f"{place}/pts", b"devpts", _NO_SETUID | _NO_EXECUTION, "newinstance,ptmxmode=0666,mode=620")
+        self._mount(f"{place}/pts", b"devpts", _OWN_TERMINALS[0], _OWN_TERMINALS[1].decode())
 
     def become_root(self) -> None:
         """Leave the old tree for this one."""

@@ -72,6 +72,7 @@ def arguments(program: str, view: View) -> list[str]:
     its mounts.
     """
     words = _prefix(program, network=view.network, own_processes=view.own_processes)
+    words += ["--tmpfs", "/dev/shm"]  # all that may be written among the devices, and each command's own
     words += [word for folder in _TEMPORARY if folder not in view.writable for word in _bind(view.temporary, folder)]
     between = _between(view)
     words += [word for folder in between for word in ("--tmpfs", folder)]
@@ -81,7 +82,7 @@ def arguments(program: str, view: View) -> list[str]:
     elif not is_in(view.home, view.writable):
         words += ["--dir", view.home]
     words += _changed(view)
-    words += [word for folder in ("/", *between) for word in ("--remount-ro", folder)]
+    words += [word for folder in ("/", "/dev", *between) for word in ("--remount-ro", folder)]
     return [*words, "--seccomp", str(SECCOMP_NUMBER), "--", *inside.SHIM]
 
 
