@@ -11,6 +11,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from dogu.workspace.process.command import ShellCommand
 from dogu.workspace.process.local import LocalProcesses
 from dogu.workspace.sandbox.ladder import Confined, Sandbox, SandboxSettings, Step
@@ -173,9 +175,17 @@ def by_bubblewrap(confined: Confined) -> Confined:
 
 
 async def came_through(
-    sandbox: Sandbox, name: str, folder: Path, processes: LocalProcesses, how: Callable[[Confined], Confined] = as_it_is
+    sandbox: Sandbox,
+    name: str,
+    folder: Path,
+    processes: LocalProcesses,
+    how: Callable[[Confined], Confined] = as_it_is,
+    before_it: int = 0,
 ) -> bool:
-    """Run one probe in a new place; whether it came through. `how` may change what it is confined by."""
+    """Run one probe in a new place; whether it came through. `how` may change what it is confined by.
+
+    So many commands that see the same run `before_it`: behind the second one, it has a copy of a view that is kept.
+    """
     with ground(folder) as place:
         roots = [str(place.project)]
         later = _what_runs_later(place.project)
@@ -185,6 +195,8 @@ async def came_through(
         confined = how(sandbox.confine(roots, place.environment, fixed_places(roots)))
         text = PROBES[name].replace("{port}", str(place.port)).replace("{folder}", str(place.folder))
         command = ShellCommand(text, roots[0], confined.environment, timeout_s=20, confinement=confined.order)
+        for _ in range(before_it):
+            await processes.run(msgspec.structs.replace(command, text="true"))
         is_through = "GOT" in (await processes.run(command)).stdout
         watch.put_back(before, watch.snapshot())
         # Held, too, when it is put back before anything could run it.

@@ -68,15 +68,15 @@ def test_there_are_as_many_probes_as_are_told() -> None:
     assert len(PROBES) == 45
 
 
-@pytest.mark.parametrize("how", [as_it_is, by_bubblewrap])
+@pytest.mark.parametrize(("how", "before_it"), [(as_it_is, 0), (as_it_is, 2), (by_bubblewrap, 0)])
 async def test_no_way_out_leads_through_but_those_that_a_step_names(
-    sandbox: Sandbox, how: Callable[[Confined], Confined], tmp_path: Path
+    sandbox: Sandbox, how: Callable[[Confined], Confined], before_it: int, tmp_path: Path
 ) -> None:
-    if how is by_bubblewrap and sandbox.step is not Step.BUBBLEWRAP:
+    if (before_it or how is by_bubblewrap) and sandbox.step is not Step.BUBBLEWRAP:
         pytest.skip("bubblewrap is of its own step only")
     through: set[str] = set()
     async with LocalProcesses() as processes:
         for number, name in enumerate(PROBES):
-            if await came_through(sandbox, name, tmp_path / str(number), processes, how):
+            if await came_through(sandbox, name, tmp_path / str(number), processes, how, before_it):
                 through.add(name)
     assert through <= COME_THROUGH[sandbox.step]
