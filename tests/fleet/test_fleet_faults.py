@@ -106,9 +106,22 @@ async def test_a_server_that_refuses_for_longer_than_the_patience_is_the_rows_re
     assert len(rows) == 3
 
 
+@pytest.mark.anyio
+async def test_what_had_no_answer_has_failed_and_is_tried_again_also_without_a_check(
+    model: Model, tmp_path: Path
+) -> None:
+    model.refusals = 10_000
+    report = await run([Task("a", "echo x"), Task("b", "echo x")], str(tmp_path / "out"), Plan(retry_for_s=0.3))
+    model.refusals = 0
+    assert (report.passed, report.failed, report.counts.unchecked) == (0, 2, 0)
+    with Fleet.open(str(tmp_path / "out")) as fleet:
+        fleet.drive()
+        assert fleet.retry() == 2
+
+
 def test_a_file_that_is_no_fleet_is_told(tmp_path: Path) -> None:
     (tmp_path / "fleet.sqlite").write_bytes(b"no database" * 1000)
-    with pytest.raises(ToolError, match="can't be read"):
+    with pytest.raises(ToolError, match="is damaged"):
         Fleet.open(str(tmp_path))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dogu.cli import main
 from dogu.contract import ToolError
 from dogu.fleet.plan import Plan
 from dogu.fleet.rows import Reason, Row
@@ -119,6 +120,19 @@ def test_a_folder_whose_name_cant_be_printed_as_one_line_is_refused(tmp_path: Pa
     with pytest.raises(ToolError, match="control characters"):
         made(tmp_path / name)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("action", ["export", "report"])
+@pytest.mark.parametrize("name", ["fleet.sqlite", "tasks/t0/patch.diff", "../link/fleet.sqlite-wal"])
+def test_nothing_is_written_over_the_fleets_own_files(
+    tmp_path: Path, action: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made(tmp_path / "out").close()
+    (tmp_path / "link").symlink_to("out")
+    before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    assert main(["fleet", action, str(tmp_path / "out"), "--output", str(tmp_path / "out" / name)]) == 42
+    assert "is the fleet's own" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
 
 
 def test_one_process_drives_a_fleet(tmp_path: Path) -> None:

@@ -321,6 +321,7 @@ def _export(options: Options, space: Namespace) -> int:
             export(fleet, space.format, sys.stdout.buffer.write)
             sys.stdout.buffer.flush()
             return 0
+        _check_output(fleet, space.output)
         try:
             _export_to(fleet, space.format, space.output)
         except OSError as error:
@@ -339,8 +340,15 @@ def _export_to(fleet: Fleet, form: str, path: str) -> None:
         export(fleet, form, file.write)
 
 
+def _check_output(fleet: Fleet, path: str) -> None:
+    if fleet.owns(path):
+        raise _usage(told("{path} is the fleet's own: name another file.", path=path))
+
+
 def _report(options: Options, space: Namespace) -> int:
     with _opened(space) as fleet:
+        if space.output:
+            _check_output(fleet, space.output)
         page = _page(fleet, space.output or "")
         if page:
             print(page)

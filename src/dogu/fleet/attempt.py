@@ -93,8 +93,10 @@ class Attempts:
                 found.ended(Reason.DEFECT, str(error))
             except (WorldError, SettingsError, ToolError) as error:
                 found.ended(Reason.WORLD, str(error))
+            did_not_get_there = found.row.passed is None and found.row.reason is not Reason.DONE
             return msgspec.structs.replace(
                 found.row,
+                passed=False if did_not_get_there else found.row.passed,
                 attempt=work.attempt,
                 wall_s=round(time.monotonic() - started, 3),
                 cpu_s=round(cpu_s(), 3),

@@ -47,7 +47,7 @@ class Patch(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """One task's result. `passed` is the check's word; without a check None: nobody looked.
+    """One task's result. `passed` is the check's word; without one None, nobody looked, or False for what isn't done.
 
     `session` is the folder of the record, relative to the fleet's. `errors` counts calls that failed, by tool and kind
     (`replace: edit_not_found`). `cpu_s` is the worker's, shared out among what ran in it at the same time. `attempt`

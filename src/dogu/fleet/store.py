@@ -28,6 +28,7 @@ from dogu.workspace import fs
 _T = TypeVar("_T")
 _FILE = "fleet.sqlite"
 _SPENT = "spent"
+_DRIVERS_LOCK = "driver.lock"
 WORKERS_LOCK = "workers.lock"  # shared by all workers while they live
 _UNFINISHED = f"{_FILE}.new"
 _ROOM_BYTES = 8 * 1024 * 1024  # twice what SQLite's log grows to before it is written from its beginning again
@@ -167,7 +168,7 @@ class Fleet:
         if self._lock is not None:
             return
         try:
-            lock = fs.open(os.path.join(self.folder, "driver.lock"), os.O_RDWR | os.O_CREAT | fs.O_CLOEXEC, 0o600)
+            lock = fs.open(self.place(_DRIVERS_LOCK), os.O_RDWR | os.O_CREAT | fs.O_CLOEXEC, 0o600)
         except OSError as error:
             message = told("{folder} can't be written: {why}", folder=self.folder, why=error.strerror)
             raise ToolError(ErrorKind.IO_ERROR, message) from error
@@ -330,6 +331,11 @@ class Fleet:
         with self._reading() as database:
             found = database.execute("SELECT task, state FROM tasks WHERE id = ?", (task_id,)).fetchone()
             return None if found is None else (_decoded(found[0], Task), found[1])
+
+    def owns(self, path: str) -> bool:
+        """Whether a path is one of the files that the fleet is made of, which nothing else may be written over."""
+        parts = os.path.relpath(os.path.realpath(path), self.folder).split(os.sep)
+        return parts[0].startswith(_FILE) or parts[0] in (_SPENT, _DRIVERS_LOCK, WORKERS_LOCK, "tasks", "repos")
 
     def place(self, *names: str) -> str:
         """Return the path of something in the fleet's folder."""
