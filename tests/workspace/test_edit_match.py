@@ -1571,6 +1571,27 @@ def test_a_line_with_a_slip_that_both_strings_have_is_not_written_elsewhere_as_i
     old = "size = total(a);\nlength = read_long(p)\n\nif (length < 0) {\n    fail(length);\n"
     new = "size = total(a);\noffset = 0;\n\nlength = read_long(p)\nif (length < 0) {\n    fail(length);\n"
     assert refusal(text, old, new).why is Why.UNCLEAR
+    text = "loop(a);\nerr(one);\ngo(two);\nfree(xs);\nleave(a);\n"
+    new = "free(xs)\nbreak;\nloop(a);\nfree(xs);\nerr(one);\ngo(two);\nleave(a);\n"
+    assert refusal(text, text.replace("xs);", "xs)"), new).why is Why.UNCLEAR
+
+
+def test_a_line_that_old_string_spaces_otherwise_is_the_file_s_wherever_new_string_has_it() -> None:
+    text = "  f(a, b);\n  g();\n"
+    new = "  f(a,b);\n  h();\n  f(a,b);\n  g();\n"
+    assert after(text, text.replace(", ", ","), new) == new.replace(",", ", ")
+
+
+def test_a_fence_around_old_string_alone_ends_with_a_line_break_of_its_own() -> None:
+    text = "a:\n  b\n\nc\n"
+    for inner in ("a:\n  b\n", "a:\n  b\n\n"):
+        assert after(text, f"```\n{inner}```", "a:\n  d\n") == text.replace("b", "d")
+
+
+def test_deeper_lines_of_a_new_string_that_moves_nothing_are_no_sign_of_old_string_s_steps() -> None:
+    text = "f() {\n  a();\n  b();\n}\n"
+    new = "f() {\n  a();\n  b();\n  if (c) {\n    d();\n  }\n}\n"
+    assert after(text, text.replace("  ", "    "), new) == new
 
 
 def test_quotes_around_a_docstring_are_of_no_style() -> None:

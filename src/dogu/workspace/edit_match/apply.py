@@ -301,7 +301,7 @@ class _Weaver:
         for i, row in enumerate(self.rows):
             if row.units and row.first == row.last and self.at.is_alone(i):
                 text, file = row.text.strip(), self.at.line(row.first).strip()
-                if text.translate(_STYLES).split() == file.translate(_STYLES).split():
+                if "".join(text.translate(_STYLES).split()) == "".join(file.translate(_STYLES).split()):
                     found[text] = file if found.get(text, file) == file else None
         return found
 

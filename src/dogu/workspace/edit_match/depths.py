@@ -17,7 +17,6 @@ _AROUND_CHARS = 5000
 _LONG_LINE_CHARS = 5000
 _INDENTED = re.compile(r"^([^\S\n]*(?:\t|[^\S\n]{2}))[^\S\n]*\S", re.MULTILINE)
 _FEWEST_INDENTED = 3
-_MOST = 2 / 3
 _CLOSERS = ("}", ")", "]")
 
 
@@ -29,8 +28,6 @@ def check_depths(place: Place, new: str, before: str, after: str) -> None:
     _check_commas(theirs, there, written)
     odd = _odd_lines(ours, there, held)
     _check_order(theirs, written, odd, {line.indent for line in there})
-    if odd:
-        _check_odd(ours, theirs, there, held)
     _check_closing(ours, theirs, odd)
     _check_base(ours, theirs, there, written)
     check_indents(place.text, (place.start, place.end), before, after)
@@ -123,22 +120,6 @@ def _odd_lines(ours: list[Line], there: list[Line], held: list[tuple[int, int]])
         if _order(ours[i], ours[j]) != _order(there[k], there[m]):
             odd |= {ours[i].text, ours[j].text, "" if i == 0 else ours[i].text}
     return odd
-
-
-def _check_odd(ours: list[Line], theirs: list[Line], there: list[Line], held: list[tuple[int, int]]) -> None:
-    """Where lines of `old` aren't as deep beside each other as in the file, new ones are as deep as one that is."""
-    seen: dict[str, set[str]] = {}
-    shifts: Counter[int] = Counter()
-    for i, k in held:
-        if i == 0 and not ours[0].indent and there[k].indent:
-            continue  # the first line often comes without
-        seen.setdefault(ours[i].indent, set()).add(there[k].indent)
-        shifts[there[k].depth - ours[i].depth] += 1
-    if {*shifts} == {0} or max(shifts.values(), default=0) >= max(2, _MOST * shifts.total()):
-        return
-    known = {line.key for line in ours}
-    if any(len(seen.get(line.indent, ())) != 1 for line in theirs if line.key not in known):
-        raise UncleanError("old_string is indented unevenly, so how deep the new lines are to stand can't be told")
 
 
 def _check_base(ours: list[Line], theirs: list[Line], there: list[Line], written: list[Line]) -> None:

@@ -23,7 +23,6 @@ from dogu.workspace.edit_match.find import find_elided, find_exact, find_folded,
 from dogu.workspace.edit_match.garbled import fence_within, garbled_copy, is_garbled_alone
 from dogu.workspace.edit_match.lost_depth import restored_head
 from dogu.workspace.edit_match.nearest import LineIndex, nearest, places_shown
-from dogu.workspace.edit_match.neighbours import check_line_ends
 from dogu.workspace.edit_match.parses import hangs_together, is_broken_itself, still_parses
 from dogu.workspace.edit_match.result import (
     OVERLAP,
@@ -335,9 +334,8 @@ class _Matcher:
         return self._choice(found, wanted.new) if found else refused
 
     def _checked(self, found: Found, way: Reading, sent: str) -> Found | Refused:
-        """What was read anew and then found as it is has passed no check: it must join no lines and shift none."""
+        """What was read anew and then found as it is has passed no check: it must shift no lines."""
         try:
-            check_line_ends(self._text, found.replacements)
             if way.stage in ESCAPE_STAGES:
                 check_escapes(way, sent, self._text)
             if not found.forgiven:

@@ -147,15 +147,3 @@ def check_doubled(place: Place, pieces: Sequence[Replacement]) -> None:
             found = [line.strip() for line in lines if line.strip()][: len(added)]
             if found == added:
                 raise UncleanError("the lines that new_string adds stand there already; was this edit made before?")
-
-
-def check_line_ends(text: str, pieces: Sequence[Replacement]) -> None:
-    """The line after each piece begins a line still, and so does what takes the place of one."""
-    for start, end, body in pieces:
-        begins = start == 0 or text[start - 1] == "\n"
-        takes_break = end > start and text[start] == "\n" and not begins and not body.startswith("\n")
-        if takes_break and (body or text[end : end + 1] not in ("", "\n")):
-            raise UncleanError("two lines of the file would be joined")
-        ended = text[end - 1 : end] == "\n" if end > start else begins
-        if ended and text[end : end + 1] not in ("", "\n") and not (body.endswith("\n") if body else begins):
-            raise UncleanError("two lines of the file would be joined")

@@ -265,7 +265,9 @@ def _indentation(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]],
         return False
     if True not in lines and any(i in shifted for i, _ in pairs):
         return edges == {True} and False not in lines
-    contradicted = False in lines or False in edges or _has_garbled(at, shifted, new)
+    # What moves nothing of the file needs no more proof: a new line as deep as one of `old` was is then a deeper one.
+    stays = not theirs and len(lines) > 1 and False not in lines
+    contradicted = False in lines or False in edges or (_has_garbled(at, shifted, new) and not stays)
     if contradicted and True in edges and not is_simpler:
         raise TwoWaysError("new_string indents some lines as old_string has them and others as the file does")
     # Several moves make `new` of what `old` has, and one of what the file has: that is simpler.
@@ -293,8 +295,12 @@ def _is_deeper(head: tuple[str, str]) -> bool:
 def _shifts(
     indents: dict[int, tuple[str, str]], new: Sequence[str], pairs: Sequence[tuple[int, int]]
 ) -> tuple[list[int], list[int]]:
-    """Return by how much lines that both strings have move if `new` is in the terms of `old`, and if in the file's."""
-    moved = [(len(indent_of(new[j])), *map(len, indents[i])) for i, j in pairs if i in indents]
+    """Return by how much lines that both strings have move if `new` is in the terms of `old`, and if in the file's.
+
+    One without words, as `}`, may be another that looks alike.
+    """
+    told = [(i, j) for i, j in pairs if i in indents and word_chars(new[j])]
+    moved = [(len(indent_of(new[j])), *map(len, indents[i])) for i, j in told]
     return [there - mine for there, mine, _ in moved], [there - file for there, _, file in moved]
 
 

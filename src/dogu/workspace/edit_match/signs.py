@@ -94,7 +94,7 @@ def check_kept(place: Place, new: str, before: str, after: str) -> None:
     there, wanted, written = (Counter(map(str.strip, text.split("\n"))) for text in (before, new, after))
     for unit in place.slips:
         ours, theirs = _line_at(place.old, unit.old_start), _line_at(place.text, unit.start)
-        if wanted[ours] and not written[theirs]:
+        if wanted[ours] and (not written[theirs] or written[ours] > there[ours]):
             raise UncleanError("a line that both strings have as the file hasn't would be written so")
     if any(written[line] < min(there[line], wanted[line]) for line in there if _NO_SIGN.search(line)):
         raise UncleanError("a line that new_string has as the file does would change")

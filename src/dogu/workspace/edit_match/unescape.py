@@ -43,14 +43,8 @@ def unquoted(text: str) -> str | None:
 
 def readings(old: str, new: str) -> Iterator[Reading]:
     """Yield every reading that undoes one garbling of `old`, and of `new` where it has it too."""
-    fenced = _fence(old)
-    if fenced is not None:
-        inner = _fence(new)
-        read = new if inner is None else inner
-        # The line break before the closing fence is the fence's, unless `new` has it, or takes whole lines away.
-        fenced = fenced if not read or read.endswith("\n") else fenced.removesuffix("\n")
-        forgiven = sentence("a Markdown fence around the strings")
-        yield Reading(sentence("fence"), forgiven, fenced, read, True)
+    if (fenced := _fence(old)) is not None:
+        yield _without_fence(fenced, new)
     if (quoted := unquoted(old)) is not None and (new_quoted := unquoted(new)) is not None:
         yield Reading(JSON_STAGE, sentence("the strings were written as JSON strings"), quoted, new_quoted, True)
     for row in _ESCAPES:
@@ -306,6 +300,19 @@ def _counts(text: str, style: re.Pattern[str]) -> bool:
 def _fence(text: str) -> str | None:
     match = _FENCE.fullmatch(text)
     return match[2] if match else None
+
+
+def _without_fence(fenced: str, new: str) -> Reading:
+    inner = _fence(new)
+    read = new if inner is None else inner
+    # The line break before the closing fence is the fence's, unless `new` has it, too, or takes whole lines away.
+    if inner is None and read and _breaks_at_end(read) < _breaks_at_end(fenced):
+        fenced = fenced.removesuffix("\n")
+    return Reading(sentence("fence"), sentence("a Markdown fence around the strings"), fenced, read, True)
+
+
+def _breaks_at_end(text: str) -> int:
+    return len(text) - len(text.rstrip("\n"))
 
 
 def is_fenced(text: str) -> bool:

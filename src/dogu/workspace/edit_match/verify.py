@@ -1,8 +1,7 @@
 """Check a result of the inexact stages, knowing nothing of how it was made; what fails is refused, never written.
 
-The laws on lines are here: what was deleted is what `old_string` accounts for, no line is joined, doubled or put beside
-one that `old_string` lacks. Those on words and signs are in `signs`, those on depth in `depths`, whether a text that
-could be parsed still can in `parses`.
+The laws on lines are here: none is doubled or put beside one that `old_string` lacks. Those on words and signs are in
+`signs`, those on depth in `depths`, whether a text that could be parsed still can in `parses`.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from itertools import pairwise
 
 from dogu.workspace.edit_match.alignment import Place
 from dogu.workspace.edit_match.depths import check_depths
-from dogu.workspace.edit_match.neighbours import check_doubled, check_line_ends, check_neighbours, check_rest
+from dogu.workspace.edit_match.neighbours import check_doubled, check_neighbours, check_rest
 from dogu.workspace.edit_match.result import Replacement, UncleanError
 from dogu.workspace.edit_match.rows import shared_lines
 from dogu.workspace.edit_match.signs import check_kept, check_signs, check_spacing, check_tokens
@@ -25,9 +24,7 @@ _DANGLING = re.compile(r"\\\n[ \t]*$", re.MULTILINE)
 
 def verify(place: Place, new: str, pieces: Sequence[Replacement]) -> None:
     """Raise `UncleanError` where what is written at a place isn't the change from `place.old` to `new`."""
-    _check_deleted(place, pieces)
     _check_skipped(place, pieces)
-    check_line_ends(place.text, pieces)
     end = place.text.find("\n", place.end)
     rest = place.text[place.end : end if end >= 0 else None]
     check_rest(place.old.rstrip(), new.rstrip(), rest)
@@ -58,26 +55,6 @@ def check_continued(place: Place, pieces: Sequence[Replacement]) -> None:
     dangles = len(_DANGLING.findall(before)) < len(_DANGLING.findall(after))
     if dangles or any(goes_on[0][i] != goes_on[1][j] for i, j in shared_lines(ours, theirs)):
         raise UncleanError("a line that goes on in the next one would lose its backslash, or get one")
-
-
-def _check_deleted(place: Place, pieces: Sequence[Replacement]) -> None:
-    """Every character deleted stands for one of `old`, or is written again."""
-    covered = [(unit.start, unit.end) for unit in place.units]
-    at = 0
-    for start, end, body in pieces:
-        loose: list[str] = []
-        position = start
-        while at < len(covered) and covered[at][1] <= start:
-            at += 1
-        k = at
-        while k < len(covered) and covered[k][0] < end:
-            loose.append(place.text[position : max(covered[k][0], position)])
-            position = covered[k][1]
-            k += 1
-        loose.append(place.text[position:end])
-        missing = fold("".join(loose))
-        if missing and missing not in fold(body):
-            raise UncleanError("text of the file that old_string doesn't have would be lost")
 
 
 def _check_skipped(place: Place, pieces: Sequence[Replacement]) -> None:
