@@ -186,7 +186,8 @@ def write_files(root: str, files: Mapping[str, str]) -> None:
 
     for path, text in files.items():
         try:
-            place = find_place(anchor, f"{top}/{path}", create=True, follow_last=False)
+            # After a power cut the world is made anew, so that nothing in it need be on the disk.
+            place = find_place(anchor, f"{top}/{path}", create=True, follow_last=False, is_durable=False)
         except OutsideRootsError as error:
             raise OSError(0, told("a link leads out of the task's folder"), path) from error
         try:

@@ -321,15 +321,18 @@ def joined(root: str, names: Sequence[str]) -> str:
     return "/".join([root.rstrip("/"), *names]) if names else root
 
 
-def find_place(anchor: Anchor, path: str, create: bool = False, follow_last: bool = True) -> Place:
+def find_place(
+    anchor: Anchor, path: str, create: bool = False, follow_last: bool = True, *, is_durable: bool = True
+) -> Place:
     """Follow `path` (absolute) through handles to the place it names; the last part may be missing.
 
     Links are followed while they stay in the roots, the last part's only with `follow_last`. With `create`, missing
-    folders on the way are made. Raises `OutsideRootsError`, or OSError (ELOOP for too many links).
+    folders on the way are made, each on the disk before the next if it `is_durable`. Raises `OutsideRootsError`, or
+    OSError (ELOOP for too many links).
     """
     if not follow_last and (place := _plain_place(anchor, path)) is not None:
         return place
-    walk = _Walk(anchor, create, follow_last)
+    walk = _Walk(anchor, create, follow_last, is_durable)
     try:
         return walk.follow(path)
     except BaseException:
@@ -381,10 +384,11 @@ def _sync(handle: int) -> None:
 
 
 class _Walk:
-    def __init__(self, anchor: Anchor, create: bool, follow_last: bool) -> None:
+    def __init__(self, anchor: Anchor, create: bool, follow_last: bool, is_durable: bool) -> None:
         self._anchor = anchor
         self._create = create
         self._follow_last = follow_last
+        self._is_durable = is_durable
         self._handle = -1
         self._root = ""
         self._names: list[str] = []
@@ -499,7 +503,8 @@ class _Walk:
         except FileExistsError:
             return
         self._made.append(self._absolute([*self._names, part]))
-        _sync(self._handle)
+        if self._is_durable:
+            _sync(self._handle)
 
 
 def is_regular(descriptor: int) -> bool:
