@@ -262,6 +262,8 @@ def test_submodules_that_are_asked_for_are_there_and_their_files_part_of_the_pat
     Path(world.root, "sub", "of it", "inner", "inner.txt").write_text("b\n")
     git(Path(world.root, "sub"), "rm", "-q", "middle.txt")
     assert world.patch(str(tmp_path / "patch")).files == 2
+    listed = git(Path(world.root), "submodule", "status", "--recursive").splitlines()
+    assert [line[0] for line in listed] == [" ", " "]  # `-` would say that they aren't there
     git(tmp_path, "clone", "-q", "--recurse-submodules", nested.repo, "fresh")
     (tmp_path / "fresh" / "sub" / "given").write_text("x\n")
     git(tmp_path / "fresh", "apply", str(tmp_path / "patch"))

@@ -311,6 +311,8 @@ def _fill(store: str, root: str, commit: str) -> dict[str, str]:
         _check_out(place, wanted)
         filled[path] = wanted
         filled |= {os.path.join(path, below): each for below, each in _fill(store, place, wanted).items()}
+    if filled:
+        run_git(["config", "submodule.active", "."], root)  # else git says that they aren't there
     return filled
 
 
