@@ -14,7 +14,7 @@ from dogu.language import told
 from dogu.policy.commands.effects import Danger, Effect, Hints, Surroundings
 from dogu.policy.commands.outgoing import check_no_address
 from dogu.policy.commands.patterns import is_a, pattern
-from dogu.policy.commands.places import Finding, check_own, no_known_value, writes_to
+from dogu.policy.commands.places import Finding, check_own, is_code, no_known_value, writes_to
 from dogu.policy.commands.table import all_programs
 from dogu.policy.commands.values import check_config, check_value
 from dogu.workspace.shell_syntax import Word
@@ -65,8 +65,13 @@ def _beyond(name: str, word: Word, following: Word, around: Surroundings) -> Fin
         return check_config(value, (name,))
     if is_given and is_a("writing_option", option) and not is_a("form", value.value):
         return check_value("built", value, around)
+    is_odd = is_a("run_by_name", value.text) if value is following else is_code(value.text)  # or behind a flag
+    if option and is_odd and not is_a("reading_option", option):
+        return Effect.RUNS, no_known_value(value)
     if is_given and is_a("naming_host", option) and not is_a("loopback", value.value):
         return check_value("own_host", value)
+    if is_a("gives_out", word.value) or is_a("reads_file", word.value):
+        return Effect.REACHES, no_known_value(word)
     return None if value is following else _beyond_this_machine(value)
 
 
