@@ -10,6 +10,7 @@ from typing import Any
 
 import dogu
 from dogu.contract import text_of
+from processes import shared_fork_server
 
 
 @dataclass
@@ -79,5 +80,7 @@ async def open_documented(
         questions.append(question)
         return dogu.Approved()
 
-    async with dogu.open_runtime(dogu.Options(root=str(root), home=str(home)), confirm=approve) as runtime:
+    async with dogu.open_runtime(
+        dogu.Options(root=str(root), home=str(home), fork_server=shared_fork_server()), confirm=approve
+    ) as runtime:
         yield Documented(root, runtime, questions)

@@ -11,7 +11,7 @@ from dogu.tools.background_jobs import BackgroundJobs
 from dogu.tools.stop_background_job import StopBackgroundJob
 from dogu.workspace.process.command import ShellCommand
 from dogu.workspace.process.local import LocalProcesses
-from processes import running_in
+from processes import running_in, shared_fork_server
 
 pytestmark = [
     pytest.mark.anyio,
@@ -21,7 +21,7 @@ pytestmark = [
 
 @pytest.fixture
 async def processes() -> AsyncIterator[LocalProcesses]:
-    async with LocalProcesses() as processes:
+    async with LocalProcesses(fork_server=shared_fork_server()) as processes:
         yield processes
 
 

@@ -22,6 +22,7 @@ from dogu.workspace.environment import command_environment
 from dogu.workspace.process.local import LocalProcesses
 from dogu.workspace.roots import Roots
 from dogu.workspace.sandbox.ladder import UNCONFINED, Sandbox, SandboxSettings, Step
+from processes import shared_fork_server
 
 pytestmark = [
     pytest.mark.anyio,
@@ -37,7 +38,7 @@ FIELDS = [
 async def tool(tmp_path: Path) -> AsyncIterator[RunShellCommand]:
     root = tmp_path / "root"
     (root / "scripts").mkdir(parents=True)
-    async with LocalProcesses() as processes:
+    async with LocalProcesses(fork_server=shared_fork_server()) as processes:
         yield RunShellCommand(
             Roots(str(root)), processes, lambda: command_environment(os.environ), ShellLimits(idle_timeout_s=20)
         )

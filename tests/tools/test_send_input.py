@@ -32,7 +32,7 @@ from dogu.workspace.launcher.inside import heeding
 from dogu.workspace.process.local import LocalProcesses
 from dogu.workspace.roots import Roots
 from dogu.workspace.sandbox.ladder import Sandbox, SandboxSettings, Step
-from processes import running_in
+from processes import running_in, shared_fork_server
 
 pytestmark = [
     pytest.mark.anyio,
@@ -84,7 +84,7 @@ class Talk:
 
 @pytest.fixture
 async def processes() -> AsyncIterator[LocalProcesses]:
-    async with LocalProcesses() as processes:
+    async with LocalProcesses(fork_server=shared_fork_server()) as processes:
         yield processes
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dogu.runtime.discovery.mcp.host import Elicit, Host, Sample
     from dogu.runtime.discovery.mcp.servers import McpServers
     from dogu.runtime.registry import ToolRegistry
+    from dogu.workspace.process.launched import ForkServer
 
 _HEADLESS_WAIT_S = 30.0
 # What `DOGU` says to servers. A dogu that reads it has none of its own: by the user's settings it would start itself,
@@ -63,7 +64,8 @@ async def mcp_servers(
     record = base.session.event
     elicit = recorded_elicitations(base.executor.approval.elicit, record)
     sample = recorded_sampling(sample, record) if sample is not None else None
-    host = host_of(settings, runtime.roots, base.start.options.state_folder, elicit, sample)
+    options = base.start.options
+    host = host_of(settings, runtime.roots, options.state_folder, elicit, sample, options.fork_server)
     wait_s = _HEADLESS_WAIT_S if waits else 0
     async with mcp_tools(entries, runtime, host, wait_s=wait_s, kept_out=out) as servers:
         yield servers
@@ -116,6 +118,7 @@ def host_of(
     state_folder: str,
     elicit: Elicit | None = None,
     sample: Sample | None = None,
+    fork_server: ForkServer | None = None,
 ) -> Host:
     """Make what the servers are offered; with no `elicit` nobody is there to be asked."""
     from dogu.runtime.discovery.mcp.host import Host, ask_nobody
@@ -124,7 +127,7 @@ def host_of(
         environment = command_environment(os.environ, settings.shell.environment, settings.shell.withheld)
         return environment | {"DOGU": _AS_A_SERVER}
 
-    return Host(roots, environment, elicit or ask_nobody, sample, state_folder)
+    return Host(roots, environment, elicit or ask_nobody, sample, state_folder, fork_server)
 
 
 def offer_on_demand(registry: ToolRegistry, rules: Rules) -> None:

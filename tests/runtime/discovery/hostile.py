@@ -19,7 +19,7 @@ from dogu.runtime.discovery.mcp.host import Elicit, Host, Sample, ask_nobody
 from dogu.runtime.discovery.mcp.servers import mcp_tools
 from dogu.runtime.questions import Confirm
 from dogu.runtime.runtime import Runtime
-from processes import is_alive
+from processes import is_alive, shared_fork_server
 
 SERVER = hostile_mcp.__file__
 
@@ -39,7 +39,9 @@ async def opened(
 ) -> AsyncGenerator[Runtime]:
     """Open a runtime with the server `bad` of this fault, and the server `good` beside it."""
     (folder / "root").mkdir(exist_ok=True)
-    options = dogu.Options(root=str(folder / "root"), home=str(folder / "home"), approval_mode=mode)
+    options = dogu.Options(
+        root=str(folder / "root"), home=str(folder / "home"), approval_mode=mode, fork_server=shared_fork_server()
+    )
     command = {"command": sys.executable, "timeout": timeout_ms}
     entries, _ = read_entries(
         {
@@ -51,7 +53,14 @@ async def opened(
     with anyio.fail_after(90):
         async with dogu.open_runtime(options, confirm=confirm) as runtime:
             offer_on_demand(runtime.registry, runtime.policy.rules)
-            host = Host(runtime.roots, lambda: environment, elicit, sample, options.state_folder)
+            host = Host(
+                runtime.roots,
+                lambda: environment,
+                elicit,
+                sample,
+                options.state_folder,
+                fork_server=options.fork_server,
+            )
             async with mcp_tools(entries, runtime, host, wait_s=wait_s):
                 yield runtime
 

@@ -19,6 +19,7 @@ from dogu.runtime.registry import ToolRegistry
 from dogu.testing.workspace import check_tool, run_tool
 from dogu.tools.find_tools import FindTools
 from dogu.workspace.process.local import LocalProcesses
+from processes import shared_fork_server
 
 pytestmark = pytest.mark.anyio
 
@@ -27,7 +28,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples" / "discovery"
 
 @pytest.fixture
 def runner(tmp_path: Path) -> Iterator[CommandRunner]:
-    with LocalProcesses() as processes:
+    with LocalProcesses(fork_server=shared_fork_server()) as processes:
         yield CommandRunner(processes, str(tmp_path), lambda: {"PATH": os.environ["PATH"]})
 
 

@@ -24,6 +24,7 @@ from dogu.runtime.events import CallStarted, Noted
 from dogu.runtime.questions import Confirm, Declined, Outcome, Question, approve
 from dogu.runtime.runtime import Runtime
 from dogu.settings import SettingsError
+from processes import shared_fork_server
 
 pytestmark = pytest.mark.anyio
 
@@ -63,7 +64,9 @@ class Place:
         return await approve(question)
 
     async def call(self, name: str, confirm: Confirm | None = None, mode: str = "default", **args: Any) -> ToolAnswer:
-        options = Options(root=str(self.root), home=str(self.home), approval_mode=mode)
+        options = Options(
+            root=str(self.root), home=str(self.home), approval_mode=mode, fork_server=shared_fork_server()
+        )
         async with open_runtime(options, confirm=confirm or self.confirm) as runtime:
             self.runtime = runtime
             return await runtime.call(name, args, emit=self.events.append)

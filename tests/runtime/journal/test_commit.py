@@ -26,6 +26,7 @@ from dogu.workspace.layer.running import How
 from dogu.workspace.process.local import LocalProcesses
 from dogu.workspace.roots import Roots
 from dogu.workspace.sandbox.ladder import Sandbox
+from processes import shared_fork_server
 from workspace.layer.test_layers import CASES, prepare
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not sys.platform.startswith("linux"), reason="overlayfs is Linux")]
@@ -169,7 +170,7 @@ def opened_to_their_owner(root: Path) -> Generator[dict[Path, int]]:
 @pytest.fixture
 async def place(tmp_path: Path) -> AsyncIterator[Place]:
     sandbox = Sandbox.detect()
-    async with LocalProcesses() as processes:
+    async with LocalProcesses(fork_server=shared_fork_server()) as processes:
         place = Place(tmp_path, processes, sandbox)
         place.session.mkdir(parents=True)
         layers = make([str(place.root)], str(place.session)) if sandbox.makes_layers else None

@@ -19,6 +19,7 @@ from dogu.workspace.process.command import ProcessResult, ShellCommand
 from dogu.workspace.process.local import LocalProcesses
 from dogu.workspace.roots import Roots
 from dogu.workspace.snapshot.limits import SnapshotLimits
+from processes import shared_fork_server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not can_tell(), reason="this kernel doesn't tell calls")]
 
@@ -93,7 +94,7 @@ async def appears(path: Path) -> None:
 
 @pytest.fixture
 async def place(tmp_path: Path, heard: None) -> AsyncIterator[Place]:
-    async with LocalProcesses() as processes:
+    async with LocalProcesses(fork_server=shared_fork_server()) as processes:
         place = Place(tmp_path, processes)
         yield place
         place.journal.close()  # of what tells of changes, a user has few

@@ -19,6 +19,7 @@ from dogu.workspace.layer.running import How
 from dogu.workspace.process.local import LocalProcesses
 from dogu.workspace.roots import Roots
 from dogu.workspace.sandbox.ladder import Sandbox
+from processes import shared_fork_server
 from workspace.layer.moving import MovingChanges
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not sys.platform.startswith("linux"), reason="overlayfs is Linux")]
@@ -68,7 +69,7 @@ class Place:
 @pytest.fixture
 async def place(tmp_path: Path) -> AsyncIterator[Place]:
     sandbox = Sandbox.detect()
-    async with LocalProcesses() as processes:
+    async with LocalProcesses(fork_server=shared_fork_server()) as processes:
         place = Place(tmp_path, processes, sandbox)
         layers = make([str(place.root)], str(place.session)) if sandbox.makes_layers else None
         if layers is None:

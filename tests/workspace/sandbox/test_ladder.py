@@ -21,6 +21,7 @@ from dogu.workspace.sandbox import places
 from dogu.workspace.sandbox.ladder import Sandbox, SandboxSettings, Step
 from dogu.workspace.sandbox.watch import Watch, changes, fixed_places
 from dogu.workspace.sandbox.work import private_folder
+from processes import shared_fork_server
 from workspace.sandbox.probes import PYTHON
 
 pytestmark = [
@@ -56,7 +57,7 @@ class Place:
 
 @pytest.fixture
 async def place(tmp_path: Path) -> AsyncIterator[Place]:
-    async with LocalProcesses() as processes:
+    async with LocalProcesses(fork_server=shared_fork_server()) as processes:
         yield Place(tmp_path, processes)
 
 

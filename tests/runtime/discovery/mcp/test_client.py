@@ -24,6 +24,7 @@ from dogu.runtime.discovery.mcp.servers import mcp_tools
 from dogu.runtime.discovery.mcp.tool import tool_name
 from dogu.runtime.questions import Approved, ApprovedAlways, Confirm, Outcome, Question
 from dogu.runtime.runtime import Runtime
+from processes import shared_fork_server
 
 pytestmark = pytest.mark.anyio
 
@@ -119,13 +120,17 @@ async def opened(
 ) -> AsyncGenerator[Runtime]:
     """Open a runtime over an empty folder, with these servers."""
     (tmp_path / "root").mkdir(exist_ok=True)
-    options = dogu.Options(root=str(tmp_path / "root"), home=str(tmp_path / "home"), approval_mode=mode)
+    options = dogu.Options(
+        root=str(tmp_path / "root"), home=str(tmp_path / "home"), approval_mode=mode, fork_server=shared_fork_server()
+    )
     entries, problems = read_entries(servers)
     assert problems == []
     with anyio.fail_after(60):
         async with dogu.open_runtime(options, confirm=confirm) as runtime:
             environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
-            host = Host(runtime.roots, lambda: environment, runtime.executor.approval.elicit)
+            host = Host(
+                runtime.roots, lambda: environment, runtime.executor.approval.elicit, fork_server=options.fork_server
+            )
             async with mcp_tools(entries, runtime, host, wait_s=wait_s):
                 yield runtime
 

@@ -9,6 +9,7 @@ import msgspec
 
 from dogu.contract import Content
 from dogu.runtime.questions import Declined, Elicitation, Given
+from dogu.workspace.process.launched import ForkServer
 
 
 class SamplingRequest(msgspec.Struct, frozen=True):
@@ -43,7 +44,7 @@ class Host(msgspec.Struct, frozen=True):
     """`elicit` answers None where nobody can be asked; `sample` is None where there is no model.
 
     `environment` is what every server gets beside what its entry names; `state_folder` is where logins and approved
-    declarations are kept, '' for nowhere.
+    declarations are kept, '' for nowhere. A `fork_server` starts what starts their programs, if given.
     """
 
     roots: tuple[str, ...]
@@ -51,3 +52,4 @@ class Host(msgspec.Struct, frozen=True):
     elicit: Elicit = ask_nobody
     sample: Sample | None = None
     state_folder: str = ""
+    fork_server: ForkServer | None = None

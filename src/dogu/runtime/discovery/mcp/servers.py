@@ -110,13 +110,14 @@ class McpServers:
         self._tools: dict[str, list[McpTool]] = {}
         self._approved = ApprovedDeclarations(host.state_folder, runtime.roots[0], self._keeps_approvals)
         self._told: dict[str, None] = {}
+        self._fork_server = host.fork_server
         self._launch: Launch | None = None
         runtime.registry.explain_missing(self._why_missing)
 
     def launch(self) -> Launch:
         """Give what starts their programs, the first time they need it."""
         if self._launch is None:
-            self._launch = launcher()
+            self._launch = launcher(fork_server=self._fork_server)
         return self._launch
 
     def _start_launcher(self) -> None:
