@@ -109,7 +109,7 @@ with concurrent.futures.ThreadPoolExecutor(max_workers=jobs) as pool:
     list(pool.map(one, range(count)))
 """
 
-# The agents alone, in one process, as the fleet's workers run them: no worlds, patches, checks, rows.
+# The agents alone, in one process, as the fleet's workers run them: no worlds, patches, pages, rows.
 _BARE = """
 import os, sys, anyio
 from dogu.app import Options, Start, agent_of, read_settings
@@ -176,7 +176,10 @@ def main() -> None:
         _tell("dogu, in the sandbox", boxed, count)
         free = _fleet(place, "free", tasks, server, sandbox="off")
         _tell("dogu, without one", free, count)
-        for name, fleet in (("on", boxed), ("off", free)):
+        unchecked = _tasks(place / "unchecked.jsonl", count, check="")  # those alone are checked by nobody
+        for name in ("on", "off"):
+            fleet = _fleet(place, f"unchecked-{name}", unchecked, server, sandbox=name)
+            _tell(f"dogu, sandbox {name}, without checks", fleet, count)
             environment = _environment(place, server, name)
             words = [sys.executable, "-c", _BARE, str(place / f"bare-{name}"), str(count), str(_JOBS)]
             bare = _tree(words, environment)
@@ -256,7 +259,8 @@ def _environment(place: Path, server: _Server, sandbox: str) -> dict[str, str]:
     home = place / f"home-{sandbox}"
     (home / ".dogu").mkdir(parents=True, exist_ok=True)
     (home / ".dogu" / "settings.json").write_text(json.dumps({"tools": {"sandbox": sandbox}}))
-    return {**os.environ, "HOME": str(home), "OPENAI_API_KEY": "k", "OPENAI_BASE_URL": server.url}
+    own = {"HOME": str(home), "OPENAI_API_KEY": "k", "OPENAI_BASE_URL": server.url}
+    return {**os.environ, **own, "PYTHONDONTWRITEBYTECODE": ""}  # an installed dogu is compiled
 
 
 def _tell(what: str, tree: Tree, count: int) -> None:
