@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 # Relative to the home folder; a folder stands for all that is in it.
 _HOME_TOOLS = (
@@ -70,11 +70,13 @@ _TOOLCHAINS = (
     "POETRY_HOME PIPX_HOME SSL_CERT_FILE SSL_CERT_DIR CURL_CA_BUNDLE REQUESTS_CA_BUNDLE NODE_EXTRA_CA_CERTS "
     "GIT_SSL_CAINFO PIP_CERT NIX_SSL_CERT_FILE PYTHONPATH NODE_PATH"
 )
+_TELLING = (*_TOOLCHAINS.split(), "PATH")
 _TELLS_A_SECRET = re.compile(
     rb"(?i)pass(?:word|wd|phrase)?\s*[=:>\"' ]|secret|token|api[_-]?key|access[_-]?key|private[_ -]?key|credential|"
     rb"_auth|authorization|bearer |oauth|cookie|://[^/\s:@]+:[^/\s@]+@|-----BEGIN"
 )
 _MOST_SETTINGS_BYTES = 256 * 1024
+_HOMES = 64  # one, as a rule; each of a fleet's tasks has its own
 
 # What stays hidden wherever a root or a toolchain would show it. A folder stands for all that is in it.
 _HOME_SECRETS = (
@@ -123,7 +125,7 @@ def readable(environment: Mapping[str, str], known: Mapping[str, bool], more: It
     """
     here = home(environment)
     named = [*_SYSTEM.split(), *_there(here, _HOME_TOOLS)]
-    named += _toolchains(environment, here)
+    named += _toolchains(here, tuple(environment.get(name, "") for name in _TELLING))
     named += (path for path, is_secret in known.items() if not is_secret)
     resolver = os.path.realpath("/etc/resolv.conf")
     named += [resolver] if resolver.startswith("/run/") else []
@@ -199,18 +201,20 @@ def cover(hidden: Iterable[str], top: str = "/") -> list[str]:
     return [*_covered(top, hidden_paths, ancestors)]
 
 
-def _toolchains(environment: Mapping[str, str], home: str) -> Iterator[str]:
-    for name in _TOOLCHAINS.split():
-        for path in environment.get(name, "").split(":"):
-            if path.startswith("/") and not is_in(home, [os.path.normpath(path)]):
-                yield os.path.normpath(path)
-    for folder in environment.get("PATH", "").split(":"):
+@lru_cache(_HOMES)
+def _toolchains(home: str, told: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the places that variables name: `told` is what each of `_TELLING` says."""
+    *roots, programs = told
+    named = (os.path.normpath(path) for value in roots for path in value.split(":") if path.startswith("/"))
+    found = [path for path in named if not is_in(home, [path])]
+    for folder in programs.split(":"):
         path = os.path.normpath(folder)
         if not path.startswith("/") or is_in(home, [path]):
             continue
         prefix = os.path.dirname(path)
         is_of_a_toolchain = os.path.basename(path) in ("bin", "sbin") and not is_in(home, [prefix]) and prefix != "/"
-        yield prefix if is_of_a_toolchain and os.path.basename(prefix) != ".local" else path
+        found.append(prefix if is_of_a_toolchain and os.path.basename(prefix) != ".local" else path)
+    return tuple(dict.fromkeys(found))
 
 
 def home(environment: Mapping[str, str]) -> str:
@@ -218,7 +222,7 @@ def home(environment: Mapping[str, str]) -> str:
     return environment.get("HOME") or os.path.expanduser("~")
 
 
-@cache  # of one home, as a rule; joining some hundred names costs more than looking for them
+@lru_cache(_HOMES)  # joining some hundred names costs more than looking for them
 def _in_home(home: str, names: str) -> tuple[str, ...]:
     return tuple(os.path.join(home, name) for name in names.split())
 
@@ -232,8 +236,13 @@ def _there(home: str, names: str) -> list[str]:
         listed = {name.lower() for name in os.listdir(home)}
     except OSError:
         return [*_in_home(home, names)]
-    beginning = len(os.path.join(home, ""))
-    return [path for path in _in_home(home, names) if path[beginning:].partition("/")[0].lower() in listed]
+    return [path for path, first in _firsts(home, names) if first in listed]
+
+
+@lru_cache(_HOMES)
+def _firsts(home: str, names: str) -> tuple[tuple[str, str], ...]:
+    """Return where names lie in a home, each with the first part of its way there, in small letters."""
+    return tuple((os.path.join(home, name), name.partition("/")[0].lower()) for name in names.split())
 
 
 def _content(path: str) -> bytes | None:
