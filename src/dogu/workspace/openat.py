@@ -386,15 +386,12 @@ def _sync(handle: int) -> None:
 class _Walk:
     def __init__(self, anchor: Anchor, create: bool, follow_last: bool, is_durable: bool) -> None:
         self._anchor = anchor
-        self._create = create
+        self._create, self._is_durable = create, is_durable
         self._follow_last = follow_last
-        self._is_durable = is_durable
-        self._handle = -1
-        self._root = ""
+        self._handle, self._root = -1, ""
         self._names: list[str] = []
         self._todo: deque[str] = deque()
-        self._links = 0
-        self._link = ""
+        self._links, self._link = 0, ""
         self._steps = 0
         self._made: list[str] = []
 
