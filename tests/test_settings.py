@@ -13,7 +13,9 @@ import msgspec
 import pytest
 from hypothesis import given, strategies
 
+from dogu.app.settings_command import SECRET_KEYS
 from dogu.settings import Settings, SettingsError, Trust, load_settings, record_trust, trust_of
+from dogu.settings.about import ABOUT
 from dogu.settings.json import JsonError, parse_json_with_comments
 from dogu.settings.keys import KEYS, Combine, Key, KeyReach
 from dogu.settings.tools import intersect
@@ -611,6 +613,11 @@ def test_every_key_is_documented_with_its_spellings_and_its_reach(key: Key) -> N
 
 def test_no_key_is_documented_that_does_not_exist() -> None:
     assert set(documented_keys()) == {key.name for key in KEYS}
+
+
+def test_every_key_that_is_listed_says_what_it_is_for() -> None:
+    assert set(ABOUT) == {key.name for key in KEYS} - {*SECRET_KEYS}
+    assert not [words for words in ABOUT.values() if not 10 <= len(words) <= 70]
 
 
 def test_the_parts_of_settings_are_imported_by_settings_alone() -> None:

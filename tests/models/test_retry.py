@@ -96,3 +96,17 @@ async def test_tries_end_with_the_time_for_them_and_a_longer_delay_of_the_server
         assert (tries == 1) == (told_s is not None)
         assert raised.value.retry_after_s == told_s
         assert raised.value.is_retryable
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("tries", "fact"), [(1, "No key k."), (2, "No key k. Tried 2 times.")])
+async def test_what_happened_stands_alone_beside_the_message_with_the_advice(tries: int, fact: str) -> None:
+    async def attempt(hint: str) -> AsyncGenerator[ModelEvent, None]:
+        raise ModelError(ModelErrorKind.AUTH, "No key k.", most_tries=tries, advice="Set k.")
+        yield TextDelta("")
+
+    with pytest.raises(ModelError) as raised:
+        _ = [event async for event in with_retries(attempt, POLICY)]
+    assert (raised.value.fact, raised.value.message) == (fact, f"{fact} Set k.")
+    raised.value.redact(lambda text: text.replace("k.", "[key]"))
+    assert "k." not in raised.value.fact + raised.value.message

@@ -210,7 +210,7 @@ class Compacted(msgspec.Struct, frozen=True):
     def note(self) -> str:
         """What was done, for the user."""
         if self.problem:
-            return say("The conversation wasn't compacted: {reason}", reason=self.problem)
+            return say("The conversation wasn't compacted. {reason}", reason=self.problem)
         if self.summarised:
             return say(
                 "To make room, {older} older messages became a summary; the newest {kept} and the session's "

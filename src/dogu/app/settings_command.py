@@ -18,6 +18,7 @@ from dogu.serve.terminal.key_names import keys_problems
 from dogu.serve.terminal.status import status_problem
 from dogu.settings import SettingsError
 from dogu.settings import values as takes
+from dogu.settings.about import ABOUT
 from dogu.settings.edit import with_setting
 from dogu.settings.keys import KEYS, Key
 
@@ -82,12 +83,18 @@ class SettingsCommand:
             if key.name in SECRET_KEYS:
                 continue
             value, origin = as_written(key, settings.values), settings.origins.get(key.name)
+            about = say(ABOUT[key.name])
             then = tuple(
-                Offer(f"{key.name} {_shown(choice)}", _shown(choice), is_current=choice == value)
+                Offer(
+                    f"{key.name} {_shown(choice)}",
+                    _shown(choice),
+                    is_current=choice == value,
+                    about=f"{key.name}: {about}",
+                )
                 for choice in _choices(key)
             )
             detail = _shown(value) if origin is None else f"{_shown(value)}  ({self._place(origin)})"
-            found.append(Offer(key.name, key.name, detail, then=then))
+            found.append(Offer(key.name, key.name, detail, then=then, about=about))
         return found
 
     async def run(self, rest: str) -> Said:
@@ -110,6 +117,8 @@ class SettingsCommand:
             for each in shown
             if each.name not in SECRET_KEYS
         ]
+        if key is not None:
+            lines.append(say(ABOUT[key.name]))
         if key is not None and (choices := _choices(key)):
             lines.append(say("Possible values: {choices}.", choices=", ".join(map(_shown, choices))))
         return Said("\n".join(lines) or say("Nothing is set."), draft=f"/settings {key.name} " if key else "")

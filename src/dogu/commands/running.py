@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
@@ -13,6 +14,7 @@ import anyio.abc
 
 from dogu.commands.signals import DEADLY, SIGNALS, ended_unheard, hold, release
 from dogu.language import say
+from dogu.workspace.columns import wrapped
 from dogu.workspace.event_loop import open_signal_receiver
 
 if TYPE_CHECKING:
@@ -24,9 +26,13 @@ _STARTED_AFTER_S = 1.0
 
 
 def tell(notes: Iterable[str]) -> None:
-    """Say on standard error what went wrong when the runtime was opened."""
+    """Say on standard error what went wrong when the runtime was opened, broken between words where it is a screen."""
+    try:
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError):  # ValueError: it has no descriptor
+        columns = 0
     for note in notes:
-        sys.stderr.write(f"{say(note)}\n")
+        sys.stderr.write(f"{wrapped(say(note), columns) if columns else say(note)}\n")
 
 
 @asynccontextmanager

@@ -349,8 +349,8 @@ class MessagesWire:
     def headers(self, key: str) -> dict[str, str]:
         """Return the key's header, and the version spoken."""
         if not key:
-            message = told("There is no key for Claude: set {variable}.", variable=self._variable)
-            raise ModelError(ModelErrorKind.AUTH, message)
+            advice = told("Set {variable}.", variable=self._variable)
+            raise ModelError(ModelErrorKind.AUTH, told("There is no key for Claude."), advice=advice)
         headers = {"x-api-key": key, "anthropic-version": ANTHROPIC_VERSION}
         return {**headers, "anthropic-beta": _BETWEEN_CALLS} if self._budget() else headers
 

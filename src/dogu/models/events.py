@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any, TypeAlias
 
 import msgspec
 
-from dogu.language import sentence, told
+from dogu.language import joined, sentence, told
 
 
 class TextDelta(msgspec.Struct, frozen=True):
@@ -131,7 +131,8 @@ class ModelError(Exception):
     Whatever could be tried again has been when this reaches the agent; `is_retryable` says that the same request may
     well succeed later. `retry_after_s` is what the server asked for, when it did. `most_tries` bounds the tries that
     make sense for this failure, `hint` is what the model is told with the next one, and `advice` is what the user
-    may do once there is no other; it then stands in `message`. `said` is what arrived together with the failure.
+    may do once there is no other; it then stands in `message`, behind what happened, the `fact`. `said` is what arrived
+    together with the failure.
     """
 
     def __init__(
@@ -146,12 +147,17 @@ class ModelError(Exception):
     ) -> None:
         super().__init__(message)
         self.kind = kind
-        self.message = message
+        self.fact = message
+        self.message = joined(" ", [message, advice]) if advice and most_tries == 1 else message
         self.most_tries = most_tries
         self.retry_after_s = retry_after_s
         self.hint = hint
         self.advice = advice
         self.said: Sequence[ModelEvent] = ()
+
+    def redact(self, redacted: Callable[[str], str]) -> None:
+        """Take a secret out of all it says."""
+        self.fact, self.message = redacted(self.fact), redacted(self.message)
 
     @property
     def is_retryable(self) -> bool:

@@ -283,8 +283,8 @@ class KeyAccess:
         """Return the key's header."""
         key = await self._key.text()
         if not key:
-            message = told("There is no Gemini key: set GEMINI_API_KEY (get one at aistudio.google.com/apikey).")
-            raise ModelError(ModelErrorKind.AUTH, message)
+            advice = told("Set GEMINI_API_KEY (get one at aistudio.google.com/apikey).")
+            raise ModelError(ModelErrorKind.AUTH, told("There is no Gemini key."), advice=advice)
         return {"x-goog-api-key": key}
 
     def redact(self, text: str) -> str:
@@ -334,7 +334,7 @@ class Gemini:
                             yield event
                     return
                 except ModelError as error:
-                    error.message = self._access.redact(error.message)
+                    error.redact(self._access.redact)
                     if not self._learns(error):
                         raise
 

@@ -38,10 +38,17 @@ def explain_refusal(refusal: HttpRefusal, model: str) -> ModelError:
     return _explained(refusal_of(refusal), model)
 
 
+_ADVICE = {
+    ModelErrorKind.AUTH: sentence("Set GEMINI_API_KEY to a valid key (aistudio.google.com/apikey)."),
+    ModelErrorKind.NOT_FOUND: sentence("Check model.name."),
+    ModelErrorKind.OVERLOADED: sentence("Try again later, or use another model."),
+}
+
+
 def _explained(error: ServerError, model: str) -> ModelError:
     kind = error.kind
     said = " " + told("The server says: {message}", message=line_of(error.message)) if error.message.strip() else ""
-    advice = told("Try again later, or use another model.") if kind is ModelErrorKind.OVERLOADED else ""
+    advice = told(_ADVICE[kind]) if kind in _ADVICE else ""
     text = _explanation(kind, error, model, said)
     return ModelError(kind, text, most_tries=TRIES.get(kind, 1), retry_after_s=error.retry_after_s, advice=advice)
 
@@ -60,16 +67,9 @@ def _explanation(kind: ModelErrorKind, error: ServerError, model: str, said: str
         case ModelErrorKind.OVERLOADED:
             return told("Gemini is overloaded or failing (HTTP {code}).{said}", code=error.status or 500, said=said)
         case ModelErrorKind.AUTH:
-            message = told(
-                "Gemini refused the credentials. Set GEMINI_API_KEY to a valid key (aistudio.google.com/apikey)."
-            )
-            return message + said
+            return told("Gemini refused the credentials.{said}", said=said)
         case ModelErrorKind.NOT_FOUND:
-            return told(
-                "There is no model {model!r} at this address: check model.name.{said}",
-                model=model,
-                said=said,
-            )
+            return told("There is no model {model!r} at this address.{said}", model=model, said=said)
         case ModelErrorKind.TOO_LONG:
             return told("The conversation is longer than the model can read.{said}", said=said)
         case _:

@@ -157,7 +157,7 @@ class HttpModel:
                         yield event
                 return
             except ModelError as error:
-                error.message = self._key.redact(error.message)
+                error.redact(self._key.redact)
                 if not self._wire.learns(error) or has_begun:
                     raise
         async with aclosing(self._attempt(system, history, declarations)) as events:

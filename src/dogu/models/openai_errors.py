@@ -17,11 +17,7 @@ def explain_refusal(
 
     Where the wire is one that local servers speak (`is_chat`), a missing model is explained for them.
     """
-    error = _explained(refusal_of(refusal), model, variable)
-    if is_chat and error.kind is ModelErrorKind.NOT_FOUND:
-        said = _said(refusal_of(refusal))
-        error.message = told(_NO_SUCH_CHAT_MODEL, model=model, said=said)
-    return error
+    return _explained(refusal_of(refusal), model, variable, is_chat=is_chat)
 
 
 def stream_error(raw: bytes, model: str = "", variable: str = "") -> ModelError:
@@ -29,10 +25,15 @@ def stream_error(raw: bytes, model: str = "", variable: str = "") -> ModelError:
     return _explained(stream_error_of(raw), model, variable)
 
 
-def _explained(error: ServerError, model: str, variable: str) -> ModelError:
-    kind = error.kind
-    text = _explanation(kind, error, model, variable, _said(error))
-    return ModelError(kind, text, most_tries=TRIES.get(kind, 1), retry_after_s=error.retry_after_s)
+def _explained(error: ServerError, model: str, variable: str, *, is_chat: bool = False) -> ModelError:
+    kind, said, advice = error.kind, _said(error), ""
+    text = _explanation(kind, error, model, said)
+    if kind is ModelErrorKind.AUTH:
+        advice = told("Check {variable}.", variable=variable)
+    elif kind is ModelErrorKind.NOT_FOUND:
+        advice = told("Check model.name and model.baseUrl.")
+        text = told(_NO_SUCH_CHAT_MODEL, model=model, said=said) if is_chat else text
+    return ModelError(kind, text, most_tries=TRIES.get(kind, 1), retry_after_s=error.retry_after_s, advice=advice)
 
 
 def _said(error: ServerError) -> str:
@@ -49,19 +50,17 @@ _EXPLANATIONS = {
         "larger context.{said}"
     ),
     ModelErrorKind.OVERLOADED: sentence("The server is overloaded or failing (HTTP {status}).{said}"),
-    ModelErrorKind.AUTH: sentence("The server refused the key: check {variable}.{said}"),
+    ModelErrorKind.AUTH: sentence("The server refused the key.{said}"),
     ModelErrorKind.BLOCKED: sentence("The server withheld an answer to this: rephrase it.{said}"),
-    ModelErrorKind.NOT_FOUND: sentence(
-        "There is no model {model!r} at this address: check model.name and model.baseUrl.{said}"
-    ),
+    ModelErrorKind.NOT_FOUND: sentence("There is no model {model!r} at this address.{said}"),
 }
 _NO_SUCH_CHAT_MODEL = sentence(
-    "There is no model {model!r} at this address. Check model.name (with Ollama: `ollama pull "
-    "{model}`), and model.baseUrl, which usually ends in /v1.{said}"
+    "There is no model {model!r} at this address. With Ollama, `ollama pull {model}` fetches it; addresses usually "
+    "end in /v1.{said}"
 )
 
 
-def _explanation(kind: ModelErrorKind, error: ServerError, model: str, variable: str, said: str) -> str:
+def _explanation(kind: ModelErrorKind, error: ServerError, model: str, said: str) -> str:
     if kind not in _EXPLANATIONS:
         message = error.message.lower()
         if "tool" in message and any(sign in message for sign in _NO_TOOLS):
@@ -73,6 +72,6 @@ def _explanation(kind: ModelErrorKind, error: ServerError, model: str, variable:
         if error.status == 403 and not error.is_told:
             return told("Something before the server refused the request (HTTP 403, a web page): check the network.")
         return told("The server refused the request (HTTP {status}).{said}", status=error.status or 400, said=said)
-    values = {"said": said, "status": error.status or 500, "variable": variable, "model": model}
+    values = {"said": said, "status": error.status or 500, "model": model}
     words = _EXPLANATIONS[kind]
     return told(words, **{name: value for name, value in values.items() if f"{{{name}" in words})

@@ -85,12 +85,13 @@ def _final(error: ModelError, tries: int, for_s: float) -> ModelError:
         more.append(told("Tried {tries} times.", tries=tries))
     if told_s is not None and error.is_retryable:
         more.append(told("The server asks to wait {time}.", time=_spoken(told_s)))
-    more += [error.advice] if error.advice else []
-    is_open = more and error.message[-1:].isalnum()  # a server's words
-    message = joined(" ", [error.message + "." if is_open else error.message, *more])
+    is_open = (more or error.advice) and error.fact[-1:].isalnum()  # a server's words
+    fact = joined(" ", [error.fact + "." if is_open else error.fact, *more])
+    message = joined(" ", [fact, error.advice]) if error.advice else fact
     is_long = error.kind is ModelErrorKind.RATE_LIMIT and told_s is not None and told_s >= _LONG_S
     kind = ModelErrorKind.QUOTA if is_long else error.kind
     final = ModelError(kind, message, most_tries=error.most_tries, retry_after_s=told_s)
+    final.fact, final.advice = fact, error.advice
     final.__traceback__ = error.__traceback__
     return final
 

@@ -142,7 +142,7 @@ async def test_a_summary_that_fails_or_is_longer_leaves_the_conversation_as_it_w
     agent, compaction, _ = conversation(contents, [turn], 14_000)
     done = await compaction.run()
     assert agent.history.contents == contents
-    assert done.note.startswith("The conversation wasn't compacted:")
+    assert done.note.startswith("The conversation wasn't compacted.")
     assert not compaction.is_due
 
 

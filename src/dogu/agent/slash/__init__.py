@@ -46,7 +46,8 @@ SlashAnswer: TypeAlias = Said | Send
 class Offer(msgspec.Struct, frozen=True):
     """Arguments that a user may pick instead of typing them: what they mean in a few words, and more beside that.
 
-    `then` are offers to choose from next, in place of these arguments. `is_current`: it is so already.
+    `about` explains them further where they are highlighted. `then` are offers to choose from next, in place of these
+    arguments. `is_current`: it is so already.
     """
 
     arguments: str
@@ -54,6 +55,7 @@ class Offer(msgspec.Struct, frozen=True):
     detail: str = ""
     is_current: bool = False
     then: tuple[Offer, ...] = ()
+    about: str = ""
 
 
 class SlashCommand(msgspec.Struct, frozen=True):

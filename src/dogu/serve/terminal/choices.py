@@ -25,12 +25,14 @@ _BELOW = 3  # rows: the input box, the status, and one to spare
 class Choice(msgspec.Struct, frozen=True):
     """One of several. `key` is what picking it returns; a single letter or digit is also the key that picks it.
 
-    `words` name it, and are what a plain screen takes whole; `detail` stands dim beside them. Neither is escaped yet.
+    `words` name it, and are what a plain screen takes whole; `detail` stands dim beside them, and `about` below the
+    choices while it is highlighted. None is escaped yet.
     """
 
     key: str
     words: str
     detail: str = ""
+    about: str = ""
 
 
 class Menu(msgspec.Struct, frozen=True):
@@ -71,7 +73,7 @@ class OpenMenu:
         wanted = self.filter.casefold().split()
         if not wanted:
             return self.menu.choices
-        texts = [(each, f"{each.words} {each.detail}".casefold()) for each in self.menu.choices]
+        texts = [(each, f"{each.words} {each.detail} {each.about}".casefold()) for each in self.menu.choices]
         fitting = [(each, text) for each, text in texts if all(word in text for word in wanted)]
         at_word = re.compile(rf"\b{re.escape(wanted[0])}")
 
@@ -130,6 +132,7 @@ class OpenMenu:
         if rows and (most > _MOST_ROWS or self.menu.filters) and not self.menu.has_screen:
             most = min(most, _MOST_ROWS, max(3, rows // 2))
         told = [style.paint(line, "dim") for line in self._help(columns, is_beside_draft=is_beside_draft)]
+        told = [*(f"  {line}" for line in self._about(columns)), *told]
         cells = min(columns, _NARROW) if self.menu.filters and not self.menu.has_screen else columns
         while True:
             lines, row = self._window(most, style, columns)
@@ -191,6 +194,10 @@ class OpenMenu:
         is_letter = len(each.key) == 1 and not each.key.isdigit() and not self.menu.filters
         return f" ({each.key})" if is_letter else ""
 
+    def _about(self, columns: int) -> list[str]:
+        about = next((each.about for each in self.menu.choices if each.key == self.highlighted), "")
+        return wrapped(visible_line(about), columns - 3).split("\n") if about else []
+
     def _help(self, columns: int, *, is_beside_draft: bool) -> list[str]:
         if is_beside_draft and not self.menu.yields:
             words = say("You are typing below; ↑ or ↓ comes back here, Esc cancels")
@@ -207,10 +214,12 @@ class OpenMenu:
 
 def plain_lines(menu: Menu, columns: int) -> str:
     """Return the choices for a screen that nothing is drawn on: a line each, then what counts as an answer."""
-    lines: list[str] = []
+    abouts = {each.about for each in menu.choices}
+    lines = [wrapped(visible_line(about), columns) for about in abouts if about and len(abouts) == 1]
     for number, each in enumerate(menu.choices, 1):
         letter = f" ({each.key})" if len(each.key) == 1 and not each.key.isdigit() else ""
         detail = f": {visible_line(each.detail)}" if each.detail else ""
+        detail += f" ({visible_line(each.about)})" if each.about and len(abouts) > 1 else ""
         lines.append(hanging(f"  {number}. {_words(each)}{letter}{detail}", columns, "     "))
     return "\n".join([*lines, how_to_answer(menu)])
 

@@ -53,7 +53,7 @@ _LONG_S = 20.0  # of a turn that took so long, the user is told when it ends
 _MOST_NUMBERED = 9
 _MODES = (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT, ApprovalMode.PLAN)
 
-_ADVICE = {  # what helps here, where the message itself speaks to every door
+_ADVICE = {  # what helps here, in the place of what the message says to every door
     ModelErrorKind.AUTH: sentence("/connect changes the key or the model."),
     ModelErrorKind.NOT_FOUND: sentence("/model lists the models."),
 }
@@ -268,7 +268,7 @@ class Conversation:
         """Let one be picked, and one of what it offers then; None when the user thought better of it."""
         while offers:
             keys: dict[str, Offer] = {str(number): offer for number, offer in enumerate(offers, 1)}
-            choices = [Choice(key, offer.words or offer.arguments, offer.detail) for key, offer in keys.items()]
+            choices = [Choice(key, each.words or each.arguments, each.detail, each.about) for key, each in keys.items()]
             current = next((key for key, offer in keys.items() if offer.is_current), "")
             is_long = len(choices) > _MOST_NUMBERED
             key = await self._screen.choose(Menu(choices, default=current, filters=is_long, is_own=True))
@@ -288,8 +288,9 @@ class Conversation:
         except ModelError as error:
             await self._feed.settled()
             self.show.end()
-            self._print(say(error.message), "red")
-            if advice := _ADVICE.get(error.kind):
+            advice = _ADVICE.get(error.kind)
+            self._print(say(error.fact if advice else error.message), "red")
+            if advice:
                 self._print(say(advice), "dim")
             if not self._inbox.waiting:
                 self._screen.give_back(message)
