@@ -23,6 +23,7 @@ _COMMENT_MARK = re.compile(r"\s*(?://+!?|#+|--+|;+|%+|/\*+|\*|<!--|\"|'|\.\.|rem
 
 
 _WORD_RUNS = re.compile(r"\w+")
+_ASSIGNED = re.compile(r"[ \t]*(?:export )?\w+=\Z")
 
 
 def is_word(char: str) -> bool:
@@ -173,6 +174,8 @@ def words_agree(place: Place) -> bool:
         one_side = _has_space(ours) != _has_space(theirs)
         if one_side and _breaks_word(place.text[left.end - 1], place.text[right.start], ours + theirs):
             return False
+        if one_side and "\n" not in ours + theirs and _means_something(place.text, left.end, right.start):
+            return False
         if ("\n" in ours) != ("\n" in theirs) and _ends_comment(place, left):
             return False
     return True
@@ -180,6 +183,15 @@ def words_agree(place: Place) -> bool:
 
 def _has_space(gap: str) -> bool:
     return any(map(str.isspace, gap))
+
+
+def _means_something(text: str, start: int, end: int) -> bool:
+    """Whether a blank between the two means something in some language: before a class of CSS, in an assignment of a
+    shell.
+    """
+    if text[end] == "." and text[end + 1 : end + 2].isalpha() and is_word(text[start - 1]):
+        return True
+    return text[start - 1] == "=" and _ASSIGNED.search(text, text.rfind("\n", 0, start) + 1, start) is not None
 
 
 def _breaks_word(left: str, right: str, gap: str) -> bool:
@@ -241,7 +253,7 @@ _JOINING = frozenset("and or not in is if else for from as async await lambda yi
 _LAST_WORD = re.compile(r"\w+$")
 _FIRST_WORD = re.compile(r"\w+")
 _LONGEST_WORD = 20
-_TAG = re.compile(r"</?[A-Za-z][^<>]*$")
+_TAG = re.compile(r"(?<!<)</?[A-Za-z][^<>]*$")
 _CLOSED_TAG = re.compile(r"</?[A-Za-z][^<>]*>$")
 _OPENED_TAG = re.compile(r"</?[A-Za-z]")
 _WORD = re.compile(r"[\"'(*_`]*[^\W_]+(?:[-'’.][^\W_]+)*[\"')*_`]*[.,;:!?]?[\"')]?")

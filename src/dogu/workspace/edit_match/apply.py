@@ -163,6 +163,9 @@ class _Weaver:
         if not held:
             return self._insertion(old.start, body) if body else []
         self._check(old, held)
+        words = {wrong for wrong, _ in self.place.words}
+        if not body and any(self.rows[i].slips and any(word in self.rows[i].text for word in words) for i in held):
+            raise UncleanError("a line goes that old_string has with another word than the file")
         first, last = self.rows[held[0]].first, self.rows[held[-1]].last
         if body:
             first, last = self._with_what_is_there(old, first, last, body)

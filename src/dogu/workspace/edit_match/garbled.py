@@ -34,6 +34,7 @@ _PLAIN = str.maketrans("“”„‘’\u00a0–—", '"""\'\' --')
 _CURLY = re.compile("[“”‘’]")
 _ESCAPED_CURLY = re.compile(r"\\[“”‘’]")
 _STRAIGHT = "\"'"
+_DASHED = re.compile(r"(?<!\S)[–—]{1,2}(\w+)")
 _FEWEST_CHARS = 8
 _CODE_INDENT = 4
 _MOST_PIECES = 5
@@ -278,10 +279,9 @@ def _odd_signs(old: str, new: str, text: str, *, is_code: bool) -> str:
     """Say which signs and letters of `new` aren't those that `old` and `text` have; empty for none."""
     if _entities_alone(old, new, text):
         return "new_string has HTML entities for what old_string or the file has as signs: send the signs"
-    known = {*old.split("\n")}
-    for word in _MIXED_WORD.findall("\n".join(line for line in new.split("\n") if line not in known)):
-        if word not in text and not _WITH_ENDING.fullmatch(word):
-            return f"{word} in new_string has letters of two alphabets that look alike"
+    word = _odd_word(old, new, text)
+    if word:
+        return word
     odd = [line for line in new.split("\n") if "\u00a0" in line and " " not in line.strip()]
     for has_them, signs, kind in (
         (_WIDE_SIGN.search(new) and not _CJK.search(new), _WIDE_SIGN, "full-width signs"),
@@ -292,6 +292,18 @@ def _odd_signs(old: str, new: str, text: str, *, is_code: bool) -> str:
     for trace, garbled, kind in _STATEMENT_GARBLINGS:
         if trace.search(new) and not trace.search(old) and garbled.search(new) and not trace.search(text):
             return f"new_string has {kind} in a statement, and the file has none: send the characters of the code"
+    return ""
+
+
+def _odd_word(old: str, new: str, text: str) -> str:
+    """Say which word of `new` has letters of two alphabets, or a dash for hyphens of `old`; empty for none."""
+    known = {*old.split("\n")}
+    for word in _MIXED_WORD.findall("\n".join(line for line in new.split("\n") if line not in known)):
+        if word not in text and not _WITH_ENDING.fullmatch(word):
+            return f"{word} in new_string has letters of two alphabets that look alike"
+    for word in _DASHED.findall(new):
+        if re.search(rf"(?<!\S)--?{word}(?!\w)", old) and not re.search(rf"[–—]{word}", old + text):
+            return f"new_string has a dash before {word} where old_string has hyphens"
     return ""
 
 

@@ -121,6 +121,29 @@ def check_spacing(place: Place, before: str, after: str) -> None:
         raise UncleanError("blanks beside signs are others in the file than in old_string, and so in new lines")
 
 
+def check_columns(place: Place, before: str, after: str) -> None:
+    """Where `old_string` has blanks for tabs between columns, or letters and digits for other forms of them (`m2` for
+    `m²`), no line is written anew that has them too.
+    """
+    gaps = {ours for ours, theirs in place.gaps if "\t" in theirs and "\n" not in theirs and "\t" not in ours}
+    units = [(place.old[unit.old_start : unit.old_end], place.text[unit.start : unit.end]) for unit in place.units]
+    forms = {ours for ours, theirs in units if _is_other_form(ours, theirs)}
+    if not gaps and not forms:
+        return
+    ours, theirs = (Counter(text.split("\n")) for text in (before, after))
+    gone, brought = "\n".join((ours - theirs).elements()), "\n".join((theirs - ours).elements())
+    if any(gap in line.strip() for line in brought.split("\n") for gap in gaps):
+        raise UncleanError("old_string has blanks where the file has tabs, and so has a new line")
+    if any(brought.count(form) > gone.count(form) for form in forms):
+        raise UncleanError("a new line has letters or digits that the file has in another form")
+
+
+def _is_other_form(ours: str, theirs: str) -> bool:
+    """Whether letters or digits of ASCII stand for others that look so (not the full-width ones, which are learnt)."""
+    is_wide = len(theirs) == 1 and "\uff00" <= theirs <= "\uffef"
+    return ours != theirs and ours.isascii() and ours.isalnum() and not is_wide and look_alike(theirs) == ours
+
+
 def _spacing(text: str) -> set[tuple[str, str, bool]]:
     found = {(match[1], match[3], bool(match[2])) for match in _NEIGHBOURS.finditer(text)}
     return {beside for left, right, blank in found for beside in _beside(left, right, blank=blank)}

@@ -27,6 +27,9 @@ LEFT_OUT = sentence("a comment left out")
 _END_SIGN = sentence("a sign at the end of a line")
 
 _SHORTEST_WORD = 5
+_SHORTEST_OF_OTHERS = 8
+_ENDINGS = ("s", "d", "r", "y")
+_PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^A-Za-z_]+")
 _FEWEST_WORDS = 5
 _LEAST_ALIKE_COMMENT = 0.6
 _LEAST_ALIKE_PROSE = 0.8
@@ -40,7 +43,10 @@ _ARTICLE = re.compile(r"\b(?:a|an|the)\s+(?=\S)", re.IGNORECASE)
 _CONTRACTION = re.compile(r"['\u2019](s|re)\b")
 _COMMENT_BEHIND = re.compile(r"\s+(?:#|//|--|/\*.*\*/$|<!--.*-->$)\s?")
 _PREPROCESSOR = r"(?:\s*(?:include|define|undef|ifdef|ifndef|endif|elif|pragma)|if|else|line|!)\b"
-_COMMENT = re.compile(rf"\s*(?://|#(?!{_PREPROCESSOR})|--\s|<!--|;|%|/\*|\*(?:\s|/|$)|\"\"\"|''')")
+# A mark that begins names in some languages (`#id`, `#private`, `%element`) has a blank behind it.
+_COMMENT = re.compile(
+    rf"\s*(?://|#+(?!{_PREPROCESSOR})(?=\s|!|$)|--\s|<!--|;+(?=\s|$)|%+(?=\s|$)|/\*|\*(?:\s|/|$)|\"\"\"|''')"
+)
 
 
 def slip_between(ours: str, theirs: str, text: str) -> str:
@@ -94,11 +100,25 @@ def typing_error(ours: str, theirs: str, text: str) -> tuple[str, str] | None:
     if len(differing) != 1:
         return None
     wrong, right = differing[0]
-    plural = wrong.removesuffix("s") == right.removesuffix("s")  # a name of another thing more often than a slip
-    if plural or len(right) < _SHORTEST_WORD or OSA.distance(wrong, right, score_cutoff=1) != 1:
+    if not _is_slip(wrong, right):
         return None
     known = wrong in text and re.search(rf"(?<!\w){re.escape(wrong)}(?!\w)", text)
     return None if known else (wrong, right)
+
+
+def _is_slip(wrong: str, right: str) -> bool:
+    """Whether one longish word is the other but for a letter: no ending (`item`, `items`), and no other letter in a
+    short part of it (`get`, `set`; `upload`, `unload`), for these make names of other things.
+    """
+    if len(right) < _SHORTEST_WORD or OSA.distance(wrong, right, score_cutoff=1) != 1:
+        return False
+    one, other = _PARTS.findall(wrong), _PARTS.findall(right)
+    differing = [pair for pair in zip(one, other, strict=False) if pair[0] != pair[1]]
+    if len(one) == len(other) and len(differing) == 1:
+        wrong, right = differing[0]
+    if len(wrong) != len(right):
+        return not any(wrong in (right + end, right.removesuffix(end)) for end in _ENDINGS)
+    return sorted(wrong) == sorted(right) or len(right) >= _SHORTEST_OF_OTHERS
 
 
 def is_whole_comment(line: str) -> bool:

@@ -15,7 +15,7 @@ from dogu.workspace.edit_match.depths import check_depths
 from dogu.workspace.edit_match.neighbours import check_doubled, check_neighbours, check_rest
 from dogu.workspace.edit_match.result import Replacement, UncleanError
 from dogu.workspace.edit_match.rows import shared_lines
-from dogu.workspace.edit_match.signs import check_kept, check_signs, check_spacing, check_tokens
+from dogu.workspace.edit_match.signs import check_columns, check_kept, check_signs, check_spacing, check_tokens
 from dogu.workspace.edit_match.views import fold
 
 _NO_SIGN = re.compile(r"\w+")
@@ -37,6 +37,7 @@ def verify(place: Place, new: str, pieces: Sequence[Replacement]) -> None:
     _check_parted(place, region, before, after)
     check_tokens(place, new, before, after)
     check_spacing(place, before, after)
+    check_columns(place, before, after)
     check_signs(place, new, before, after)
     check_kept(place, new, before, after)
     if place.old != new:
