@@ -123,7 +123,7 @@ def test_line_endings_follow_the_place(text: str, piece: Replacement, wanted: st
         ("runnre.os", "runner.os", "a typing error"),
         ("value_nmae = 1", "value_name = 1", "a typing error"),
         ("row = 1", "col = 1", ""),
-        ("setItem()", "getItem()", "a typing error"),
+        ("setItem()", "getItem()", ""),
         ("port: 8080", "port: 8081", ""),
         ("IF x", "if x", "letter case"),
         ("a = 'b'", 'a = "b"', "the style of quotes"),
