@@ -13,6 +13,23 @@ def test_a_broken_link_takes_a_place(tmp_path: Path) -> None:
     assert Nearby(str(tmp_path)).is_free("other")
 
 
+def test_a_path_is_followed_through_links_and_out_of_the_folder_by_none(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (work / "a" / "b").mkdir(parents=True)
+    for name, target in {"in": "a/b", "top": ".", "away": "..", "broken": "a/c", "a/up": "../a/b"}.items():
+        (work / name).symlink_to(target)
+    near = Nearby(str(work))
+    paths = ("x", "a/./b/", "in/x", "top", "away", "away/work/a", "broken", "broken/x", "a/up/x", "in", "a\0")
+    followed = ["x", "a/b", "a/b/x", ".", None, "a", "a/c", "a/c/x", "a/b/x", "a/b", None]
+    assert [near.leads_to(each, is_entry=False) for each in paths] == followed
+    assert [near.leads_to(each, is_entry=True) for each in ("in", "in/", "away", "away/x")] == [
+        "in",
+        "a/b",
+        "away",
+        None,
+    ]
+
+
 def test_a_folder_in_which_a_repository_begins_is_not_of_this_one(tmp_path: Path) -> None:
     for folder in ("a/b", "a/c/.git", "bare", "a/worktree"):
         (tmp_path / folder).mkdir(parents=True)

@@ -34,6 +34,13 @@ class Place(Protocol):
         """Whether nothing is there, not even a broken link."""
         ...
 
+    def leads_to(self, path: str, *, is_entry: bool) -> str | None:
+        """Where a path leads by the links that are there; None when that is elsewhere.
+
+        `is_entry`: the name itself is meant, which may be a link's.
+        """
+        ...
+
     def is_same_repository(self, path: str) -> bool:
         """Whether the folder is there and of no other repository than the place is: none begins on the way to it."""
         ...

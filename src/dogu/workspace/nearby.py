@@ -26,6 +26,25 @@ class Nearby:
         """Whether nothing is there, not even a broken link."""
         return not os.path.lexists(os.path.join(self._directory, path))
 
+    def leads_to(self, path: str, *, is_entry: bool) -> str | None:
+        """Where a path leads by the links that are there, from the folder; None when that is elsewhere.
+
+        `is_entry`: the name itself is meant, which may be a link's, and not what stands behind it.
+        """
+        root = os.path.realpath(self._directory)
+        folder, name = os.path.split(path)
+        try:
+            if is_entry and name not in ("", ".", ".."):
+                found = os.path.join(os.path.realpath(os.path.join(root, folder)), name)
+            else:
+                found = os.path.realpath(os.path.join(root, path))
+        except (OSError, ValueError):
+            return None
+        if found == root:
+            return "."
+        is_within = found.startswith(root.rstrip(os.sep) + os.sep)
+        return os.path.relpath(found, root).replace(os.sep, "/") if is_within else None
+
     def is_same_repository(self, path: str) -> bool:
         """Whether the folder is there and of no other repository than this one: none begins on the way to it."""
         parts = [part for part in path.split("/") if part not in ("", ".")]

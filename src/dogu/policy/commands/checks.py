@@ -184,15 +184,15 @@ def _gpg(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
         yield Danger(len(words) - 1, Effect.WRITES, told("writes a file"))
 
 
-def _compiler(words: Sequence[Word], _reading: Reading) -> Iterator[Danger]:
+def _compiler(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     """Compilers, whose options are patterns; what they make is built, or has the ending of an object."""
-    at = 1
+    at, around = 1, reading.hints.around
     while at < len(words):
         word = words[at]
         text = word.text
         if text.startswith("-o"):
             value = Word.literal(text[2:]) if len(text) > 2 else words[at + 1] if at + 1 < len(words) else word
-            if check_value("built", value) is not None:
+            if check_value("built", value, around) is not None:
                 yield Danger(at, Effect.WRITES, told("{option} writes a file", option="-o"))
             at += len(text) == 2
         elif text in (
@@ -211,7 +211,7 @@ def _compiler(words: Sequence[Word], _reading: Reading) -> Iterator[Danger]:
             "-arch",
             "-framework",
         ):
-            if text == "-MF" and at + 1 < len(words) and check_value("built", words[at + 1]) is not None:
+            if text == "-MF" and at + 1 < len(words) and check_value("built", words[at + 1], around) is not None:
                 yield Danger(at, Effect.WRITES, told("{option} writes a file", option=text))
             at += 1
         elif text.startswith("@") or (text.startswith("-") and text != "-" and not is_a("compiler_option", text)):

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from posixpath import normpath
 
 from dogu.language import told
 from dogu.policy.commands.effects import Danger, Effect, Hints
 from dogu.policy.commands.patterns import is_a
-from dogu.policy.commands.places import is_code, is_data, may_hold_what_runs, written
+from dogu.policy.commands.places import is_code, is_data, leads_outside, may_hold_what_runs, written
 from dogu.policy.commands.reading import Reading
 from dogu.policy.commands.values import check_value
 from dogu.workspace.protected import protected_reason
@@ -43,16 +44,17 @@ def copies(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     is_alone = program in ("ln", "link") and len(reading.operands) == 1  # linked to by its own name
     sources = reading.operands if into is not None or is_alone else reading.operands[:-1]
     if {"--parents", "-R", "--relative"} & taken.keys() and (program.endswith("rsync") or "--parents" in taken):
-        yield from (Danger(at, *found) for at in sources if (found := check_value("place", words[at])) is not None)
+        beside = ((at, check_value("place", words[at], hints.around)) for at in sources)
+        yield from (Danger(at, *found) for at, found in beside if found is not None)
     if into is None and sources and not is_alone:
         yield from _out_of_the_workspace(words, reading.operands[-1:], hints)
     if not sources:
         return
     moves = program in ("mv", "gmv", "move")
-    links = bool(_LINKS & taken.keys()) and not program.endswith("rsync")
+    links = program in ("ln", "link") or (bool(_LINKS & taken.keys()) and not program.endswith("rsync"))
     how = _How(
         moves=moves,
-        links=links or program in ("ln", "link"),
+        links=links,
         is_symbolic=bool({"-s", "--symbolic", "--symbolic-link"} & taken.keys()),
         is_deep=moves or program.endswith("rsync") or bool(_DEEP & taken.keys()),
         is_exact=bool({"-T", "--no-target-directory"} & taken.keys()),
@@ -94,12 +96,13 @@ class _How:
 
 def _laid(words: Sequence[Word], sources: Sequence[int], hints: Hints, to: str, how: _How) -> Iterator[Danger]:
     may_edit = hints.around.may_edit
-    if not may_edit and _is_run_by_name(to):
+    if not may_edit and _is_run_by_name(hints.around.leads_to(to) or to):
         yield Danger(sources[-1], Effect.WRITES, told("it writes to {target}", target=to[:40]))
     is_folder = how.is_folder or _TOP.fullmatch(to) is not None or to.endswith(("/", "/."))
     is_folder = not how.is_exact and (is_folder or not hints.around.is_free(f"{to}/."))
     for index in sources:
-        found = check_value(how.kind, words[index]) if words[index].value is not None else None
+        given = _leads_to(words[index], to, is_folder=is_folder) if how.is_symbolic else words[index]
+        found = check_value(how.kind, given) if given.value is not None else None
         if found is not None:
             yield Danger(index, Effect.WRITES, found[1])
         meant = hints.places(words[index]) or [_ANY_NAME]
@@ -108,12 +111,26 @@ def _laid(words: Sequence[Word], sources: Sequence[int], hints: Hints, to: str, 
             brings = _brings_what_runs(source, to, is_deep=how.is_deep, is_content=is_content, is_folder=is_folder)
             is_pattern = words[index].value is None
             names = _names_of(source, words[index], hints) if is_pattern else [source.rpartition("/")[2]]
-            lays = is_folder and not may_edit and any(_is_run_by_name(f"{to}/{each}") for each in names)
+            lays = is_folder and any(_is_laid_badly(f"{to}/{each}", hints) for each in names)
             now = replace(how, is_folder=is_folder)
             turns = not may_edit and _turns_into_code(source, to, is_folder=is_folder)
             if brings or lays or turns or _lays_a_tree(source, to, hints, now) or _opens(source, to, hints, now):
                 yield Danger(index, Effect.WRITES, told("it writes to {target}", target=words[index].text[:40]))
                 break
+
+
+def _leads_to(source: Word, link: str, *, is_folder: bool) -> Word:
+    """What a symbolic link leads to: its text is read in the folder that it lies in."""
+    folder = link if is_folder else link.rpartition("/")[0]
+    is_near = source.value is not None and not leads_outside(Word.literal(folder)) and source.text[:1] != "/"
+    return Word.literal(normpath(f"{folder or '.'}/{source.value}")) if is_near else source
+
+
+def _is_laid_badly(path: str, hints: Hints) -> bool:
+    """Whether a file that comes to lie in a folder is run by its name there, or a link there leads elsewhere."""
+    leads_to = hints.around.leads_to(path)
+    is_run = not hints.around.may_edit and _is_run_by_name(leads_to or path)
+    return is_run or leads_to is None or (leads_to != path and protected_reason(leads_to) is not None)
 
 
 def _lays_a_tree(source: str, to: str, hints: Hints, how: _How) -> bool:
@@ -132,7 +149,9 @@ def _opens(source: str, to: str, hints: Hints, how: _How) -> bool:
     """Whether a link may be written to without a question, by its name, where what it leads to may not."""
     around = hints.around
     name = f"{to}/{source.rpartition('/')[2]}" if how.is_folder else to
-    leads_to = f"{name.rpartition('/')[0] or '.'}/{source}" if how.is_symbolic and source[:1] != "/" else source
+    leads_to = (
+        normpath(f"{name.rpartition('/')[0] or '.'}/{source}") if how.is_symbolic and source[:1] != "/" else source
+    )
     return how.links and not written(Word.literal(name), around) and bool(written(Word.literal(leads_to), around))
 
 
@@ -161,7 +180,7 @@ def _from_elsewhere(words: Sequence[Word], reading: Reading) -> Iterator[Danger]
 def _out_of_the_workspace(words: Sequence[Word], places: Sequence[int], hints: Hints) -> Iterator[Danger]:
     for index in places:
         meant = [*(() if words[index].is_plain else words[index : index + 1]), *(hints.places(words[index]) or ())]
-        found = next(filter(None, (check_value("folder", each) for each in meant)), None)
+        found = next(filter(None, (check_value("folder", each, hints.around) for each in meant)), None)
         if found is not None:
             yield Danger(index, *found)
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from posixpath import normpath
 
 from dogu.policy.verdict import Place
 from dogu.workspace.shell_syntax import Part, PartKind, Word
@@ -104,6 +105,14 @@ class Surroundings:
 
     def _here(self, path: str) -> list[str]:
         return [f"{each}/{path}" if each else path for each in self.folders or ()]
+
+    def leads_to(self, path: str, *, is_entry: bool = False) -> str | None:
+        """Where a path of the workspace leads by the links that are there; None when that is elsewhere."""
+        self.looked.happened = True
+        if self.place is None or path.startswith(("/", "~")):
+            return path
+        found = self.place.leads_to(path, is_entry=is_entry)
+        return path if found == normpath(path) else found
 
     def is_known_to_be_free(self, path: str) -> bool:
         """Whether nothing is there; False where that can't be known."""

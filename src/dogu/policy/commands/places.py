@@ -36,20 +36,37 @@ def leads_outside(word: Word) -> bool:
     return text is None or text.startswith(("/", "~")) or ".." in text.split("/")
 
 
-def writes_to(word: Word) -> str:
-    """Say why writing to a place needs a question, a file of the project's own perhaps; '' when it doesn't."""
+def writes_to(word: Word, around: Surroundings, *, is_entry: bool = False) -> str:
+    """Say why writing to a place needs a question, a file of the project's own perhaps; '' when it doesn't.
+
+    A place is what its text says, and what that leads to by the links that are there. `is_entry`: what is written is
+    the folder that the name stands in, so that a link of that name leads nowhere.
+    """
     if leads_outside(word):
         is_known = word.value is not None and (word.value in _STREAMS or bool(_TEMPORARY.match(word.value)))
         return "" if is_known else told("{path} lies outside the workspace", path=word.text[:40])
     if protected_reason(word.text) is not None or (word.has_glob and _may_match_hidden(word.text)):
         return told("{path} is where things that run later are kept", path=word.text[:40])
+    leads_to = around.leads_to(_known_of(word), is_entry=is_entry)
+    if leads_to is None:
+        return told("{path} lies outside the workspace", path=word.text[:40])
+    if protected_reason(leads_to) is not None:
+        return told("{path} is where things that run later are kept", path=word.text[:40])
     return ""
+
+
+def _known_of(word: Word) -> str:
+    """The path that a word names, or the folder in which a pattern or what is computed begins."""
+    if word.value is not None:
+        return word.value
+    known = re.split(r"[*?\[]", word.text, maxsplit=1)[0] if word.is_plain else word.prefix
+    return known[: known.rfind("/") + 1] or "."
 
 
 def holds_what_runs(folders: Sequence[Word] | None) -> bool:
     """Whether a folder that a text goes to is one whose files run later, or none that is known."""
     within = [Word.literal(f"{each.text}/x") for each in folders or () if each.text[:1] not in ("-", "/")]
-    return folders is None or any(_folder(each) for each in within)
+    return folders is None or any(_folder(each, NOWHERE) for each in within)
 
 
 def _may_match_hidden(path: str) -> bool:
@@ -74,8 +91,9 @@ def written(word: Word, around: Surroundings = NOWHERE, *, appends: bool = False
     """
     if word.value is not None and word.value in _STREAMS:
         return None
-    reason = writes_to(word)
-    if not reason and (word.value is None or not _is_ours_to_write(word.value, around, appends=appends)):
+    reason = writes_to(word, around)
+    path = around.leads_to(word.value) if word.value is not None else None
+    if not reason and (path is None or not _is_ours_to_write(path, around, appends=appends)):
         reason = told("it writes to {target}", target=word.text[:40])
     return (Effect.WRITES, reason) if reason else None
 
@@ -109,44 +127,46 @@ def is_data(path: str | None) -> bool:
 
 
 def _built(word: Word, around: Surroundings) -> Finding | None:
-    is_known = is_a("binary", word.value) or (is_a("built", word.value) and not is_a("installed", word.value))
-    return None if is_known and not writes_to(word) else written(word, around)
+    path = around.leads_to(word.value) if word.value is not None else None
+    is_known = is_a("binary", path) or (is_a("built", path) and not is_a("installed", path))
+    return None if is_known and not writes_to(word, around) else written(word, around)
 
 
 def _requirements(word: Word, around: Surroundings) -> Finding | None:
-    return None if is_a("requirements", word.value) and not writes_to(word) else written(word, around)
+    return None if is_a("requirements", word.value) and not writes_to(word, around) else written(word, around)
 
 
 def _venv(word: Word, around: Surroundings) -> Finding | None:
     """A folder for an environment: none that holds something else."""
     is_ours = word.value is not None and (is_a("environment", word.value) or around.is_free(word.value))
-    if is_ours and not writes_to(word):
+    if is_ours and not writes_to(word, around):
         return None
     return Effect.WRITES, told("it writes to {target}", target=word.text[:40])
 
 
 def _unpacked(word: Word, around: Surroundings) -> Finding | None:
     """A folder that an archive is unpacked to: of its own, not the project's."""
-    if word.value is not None and not writes_to(word) and not is_a("installed", word.value):
-        if is_a("unpacked", word.value) or is_a("built", f"{word.value}/"):
+    path = around.leads_to(word.value) if word.value is not None else None
+    if path is not None and not writes_to(word, around) and not is_a("installed", path):
+        if is_a("unpacked", path) or is_a("built", f"{path}/"):
             return None
-        if word.value.strip("./") and around.is_known_to_be_free(word.value):
+        if path.strip("./") and around.is_known_to_be_free(path):
             return None
     return Effect.WRITES, told("it writes to {target}", target=word.text[:40])
 
 
-def _place(word: Word) -> Finding | None:
-    reason = writes_to(word)
+def _place(word: Word, around: Surroundings, *, is_entry: bool = False) -> Finding | None:
+    reason = writes_to(word, around, is_entry=is_entry)
     if not reason and word.prefix.startswith("-"):
         reason = told("{word} isn't a value known here", word=word.text[:40])
     return (Effect.WRITES, reason) if reason else None
 
 
-def _folder(word: Word) -> Finding | None:
+def _folder(word: Word, around: Surroundings) -> Finding | None:
     """A place in the workspace: temporary folders are others' too."""
     if leads_outside(word) or (word.value is None and not word.prefix and not word.is_plain):
         return Effect.WRITES, told("{path} lies outside the workspace", path=word.text[:40])
-    return _place(word)
+    return _place(word, around)
 
 
 def may_hold_what_runs(path: str) -> bool:
@@ -154,11 +174,11 @@ def may_hold_what_runs(path: str) -> bool:
     return is_a("hidden_folder", path) and not is_a("leftover", path.rstrip("/").rpartition("/")[2])
 
 
-def _checkout(word: Word) -> Finding | None:
+def _checkout(word: Word, around: Surroundings) -> Finding | None:
     """A folder for a tree of files that others made."""
     if may_hold_what_runs(word.text) or is_a("installed", word.text):
         return Effect.WRITES, told("{path} is where things that run later are kept", path=word.text[:40])
-    return _folder(word)
+    return _folder(word, around)
 
 
 def check_inside(word: Word) -> Finding | None:
@@ -192,23 +212,23 @@ def _compressed(word: Word, around: Surroundings) -> Finding | None:
     name = (word.value or "").rpartition(".")[0]
     if not around.may_edit and (protected_reason(name) is not None or is_a("run_by_name", name)):
         return Effect.WRITES, told("it writes to {target}", target=name[:40])
-    return _place(word)
+    return _place(word, around)
 
 
-def _tree(word: Word) -> Finding | None:
+def _tree(word: Word, around: Surroundings) -> Finding | None:
     if not word.is_plain and not word.prefix.strip("/."):
         return Effect.WRITES, told("{path} is more than a file of the project", path=word.text[:40])
     if is_a("whole_tree", word.text):
         return Effect.WRITES, told("{path} is more than a file of the project", path=word.text[:40])
-    return _place(word)
+    return _place(word, around, is_entry=not word.text.endswith("/"))
 
 
-def check_found(place: Word) -> Finding | None:
+def check_found(place: Word, around: Surroundings = NOWHERE) -> Finding | None:
     """Say what is wrong with removing what `find` finds: from all of the workspace only what is made anew."""
     folder, _, name = place.text.rpartition("/")
     if not folder.strip("./") and not is_a("leftover", name):
         return Effect.WRITES, told("{path} is more than a file of the project", path=place.text[:40])
-    return _tree(place)
+    return _tree(place, around)
 
 
 def _source(word: Word) -> Finding | None:
@@ -235,20 +255,20 @@ def _archive(word: Word) -> Finding | None:
 
 
 CHECKS: dict[str, Callable[[Word], Finding | None]] = {
-    "place": _place,
-    "folder": _folder,
-    "checkout": _checkout,
     "source": _source,
     "inside": check_inside,
     "own": check_own,
     "go_module": check_own,
     "other_project": _other_project,
-    "tree": _tree,
     "local": _local,
     "archive": _archive,
 }
 
 PLACED: dict[str, Callable[[Word, Surroundings], Finding | None]] = {
+    "place": _place,
+    "folder": _folder,
+    "checkout": _checkout,
+    "tree": _tree,
     "product": written,
     "typed": typed,
     "built": _built,
