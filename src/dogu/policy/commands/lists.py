@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dogu.language import told
 from dogu.policy.commands.effects import Danger, Effect
+from dogu.policy.commands.spelled import names_the_same
 from dogu.policy.rule import Rule
 from dogu.policy.verdict import Decision
 from dogu.workspace.shell_syntax import Word
@@ -36,9 +37,11 @@ class Lists:
         """Whether there is any list."""
         return self.core is not None or bool(self.exclude)
 
-    def verdict_on(self, name: str, words: Sequence[Word]) -> tuple[Decision, str, Rule | None]:
+    def verdict_on(
+        self, name: str, words: Sequence[Word], is_no_option: Callable[[Word], bool] = lambda word: word.is_plain
+    ) -> tuple[Decision, str, Rule | None]:
         """Decide on a command by its words; `name` is its program's, as a rule means it. Return the rule, too."""
-        certainty, rule = _matching(self.exclude, words, name, is_loose=True)
+        certainty, rule = self._excluding(name, words, is_no_option)
         if rule is not None and certainty:
             return Decision.DENY, told("excluded by {rule}", rule=rule.text), rule
         if rule is not None:
@@ -55,6 +58,18 @@ class Lists:
                 None,
             )
         return Decision.DENY, told("{name} is not among the commands allowed", name=shortened(name)), None
+
+    def _excluding(
+        self, name: str, words: Sequence[Word], is_no_option: Callable[[Word], bool]
+    ) -> tuple[bool, Rule | None]:
+        """The rule that excludes a command, in whatever spelling, and whether that is certain."""
+        certainty, found = _matching(self.exclude, words, name, is_loose=True)
+        for rule in self.exclude if not certainty else ():
+            is_same = names_the_same(rule.words or (), words, is_no_option)
+            if is_same:
+                return True, rule
+            found = found or (rule if is_same is None else None)
+        return certainty, found
 
     def rule_allowing(self, keyword: str) -> Rule | None:
         """Return the rule that allows a keyword such as `[[`."""

@@ -70,6 +70,10 @@ class Program:
         self.takes_input = bool(block.get("takes_input"))
         self.reads = frozenset(self.text("reads").replace("\n", " ").split(", "))
         self.for_good = [each.split(" ") for each in self.text("for_good").replace("\n", " ").split(", ") if each]
+        self.same = [
+            (thing.split(" "), [each.split(" ") for each in spellings.strip().split(", ")])
+            for thing, spellings in _lines(self.text("same"))
+        ]
         self.is_apart = bool(block.get("apart"))
         self.looks_bare = bool(block.get("bare_looks"))
         self.ignores_case = bool(block.get("ignores_case"))

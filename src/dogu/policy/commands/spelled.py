@@ -1,0 +1,154 @@
+"""Whether a command is what an excluding rule names, in another spelling: both are read by the program's own table.
+
+`git push -qf origin main` is `git push --force`, and so is `git push origin +main`; `rm -r -f` is `rm -rf`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import pairwise
+
+from dogu.policy.commands.dangers import program_called
+from dogu.policy.commands.effects import Hints
+from dogu.policy.commands.reading import Reading
+from dogu.policy.commands.table import Grammar, Program, plain_name
+from dogu.workspace.shell_syntax import Word
+
+_VERSION = re.compile(r"-?[\d.]*")
+
+
+@dataclass(slots=True)
+class _Said:
+    """A command as its program reads it: the subcommand, options by their long names, and what it is given."""
+
+    subcommand: list[str]
+    options: dict[str, str | None]
+    operands: list[Word]
+    words: Sequence[Word]
+
+    def holds(self, mark: str) -> bool:
+        """Whether it has an option, or a word of this pattern."""
+        return mark in self.options or any(fnmatchcase(each.prefix or each.text, mark) for each in self.words[1:])
+
+
+def names_the_same(rule: Sequence[str], words: Sequence[Word], is_no_option: Callable[[Word], bool]) -> bool | None:
+    """Whether the words do what the rule names; None when that can't be known."""
+    block = program_called(rule[0])
+    if block is None:
+        return False
+    found = [_is_same(rule, block, each, is_no_option) for each in (words, _of_module(words)) if each]
+    return True if True in found else None if None in found else False
+
+
+def _is_same(
+    rule: Sequence[str], block: Program, words: Sequence[Word], is_no_option: Callable[[Word], bool]
+) -> bool | None:
+    name = (words[0].value or "").rpartition("/")[2]
+    is_one = _is_one(name, rule[0])
+    if is_one is False or program_called(name) is not block:
+        return False
+    wanted = _said(block, [Word.literal(each) for each in rule])
+    said = _said(block, words)
+    length = len(wanted.subcommand)
+    if said.subcommand[:length] != wanted.subcommand:
+        given = " ".join(said.subcommand)
+        is_cut = bool(given) and block.subcommand(given) is None and " ".join(wanted.subcommand).startswith(given)
+        return None if is_cut else False
+    if _has_all(wanted, said, block):
+        return is_one
+    is_open = any(word.value is None and not word.is_plain and not is_no_option(word) for word in words[1:])
+    return None if is_open else False
+
+
+def _has_all(wanted: _Said, said: _Said, block: Program) -> bool:
+    for option, value in wanted.options.items():
+        if option not in said.options or value not in (None, said.options[option]):
+            return False
+    kinds = (block.subcommand(" ".join(said.subcommand)) or block.grammar).operands
+    texts = [each.value for each in said.operands]
+    for at, each in enumerate(wanted.operands):
+        is_any_of = at >= len(kinds) - 1 and bool(kinds) and kinds[-1].endswith("...")
+        if each.value not in (texts[len(kinds) - 1 :] if is_any_of else texts[at : at + 1]):
+            return False
+    return True
+
+
+def _said(block: Program, words: Sequence[Word]) -> _Said:
+    reading = _read(block, words)
+    long = _long_names(block.subcommand(reading.subcommand) or block.grammar)
+    said = _Said(reading.subcommand.split(), {}, [], words)
+    said.options = {long.get(name, name): value and value.value for name, _, value in reading.taken}
+    _add_unread(said, reading)
+    for thing, spellings in block.same:
+        for spelling in spellings:
+            _respell(said, thing, spelling)
+    return said
+
+
+def _add_unread(said: _Said, reading: Reading) -> None:
+    """Take in the operands, and what isn't known to the table or stands behind where it reads on no more."""
+    read = {
+        0,
+        *(place for _, at, value in reading.taken for place in (at, reading.place_of(at, value) if value else at)),
+    }
+    named = len(said.subcommand)
+    for at, word in enumerate(said.words):
+        if at in reading.operands:
+            said.operands.append(word)
+        elif at not in read and re.match(r"[-+].", word.text):
+            name, equals, value = word.text.partition("=")
+            said.options.update({name: value if equals else None} if name != "--" else {})
+        elif at not in read and named:
+            named -= 1
+        elif at not in read:
+            said.operands.append(word)
+
+
+def _read(block: Program, words: Sequence[Word]) -> Reading:
+    found = Reading(block, words, Hints(lambda _: True, lambda _: False))
+    for _ in found.dangers():
+        pass
+    return found
+
+
+def _respell(said: _Said, thing: Sequence[str], spelling: Sequence[str]) -> None:
+    """Have a command say by the usual words what it says by others."""
+    subcommand = [each for each in spelling if each[0] not in "-+"]
+    marks = [each for each in spelling if each[0] in "-+"]
+    if said.subcommand[: len(subcommand)] == subcommand and all(map(said.holds, marks)):
+        usual = [each for each in thing if each[0] not in "-+"]
+        said.subcommand = [*usual, *said.subcommand[len(subcommand) :]]
+        for each in marks:
+            said.options.pop(each, None)
+        said.options.update({each: None for each in thing if each[0] in "-+" and each not in said.options})
+
+
+def _long_names(grammar: Grammar) -> dict[str, str]:
+    """The long name of each letter behind which the table has it: `-f --force`."""
+    return {
+        short: name
+        for (short, one), (name, other) in pairwise(grammar.options.items())
+        if len(short) == 2 and name[:2] == "--" and name[2:3] == short[1].lower() and one.takes == other.takes
+    }
+
+
+def _is_one(name: str, rule: str) -> bool | None:
+    """Whether a program is the one that a rule names, of a version perhaps; None where that says which it is."""
+    if plain_name(name) == rule or (name.startswith(rule) and _VERSION.fullmatch(name, len(rule))):
+        return True
+    return None if rule.startswith(name) and _VERSION.fullmatch(rule, len(name)) else False
+
+
+def _of_module(words: Sequence[Word]) -> list[Word]:
+    """The program that `python -m NAME` is another call of, and its words; none of any other command."""
+    block = program_called((words[0].value or "").rpartition("/")[2])
+    if block is None or not any(each.kind == "module" for each in block.grammar.options.values()):
+        return []
+    at = _read(block, words).module_at
+    if at is None:
+        return []
+    attached = re.match(r"-[A-Za-z]*m(.+)", words[at].text)
+    return [Word.literal(attached[1]) if attached else words[at], *words[at + 1 :]]
