@@ -159,3 +159,19 @@ def test_where_files_may_be_edited_so_may_those_that_a_search_of_a_folder_lists(
 )
 def test_but_not_what_else_may_be_among_them(tmp_path: Path, command: str) -> None:
     assert listed(tmp_path, command) == "ask"
+
+
+@pytest.mark.parametrize(
+    ("rule", "command", "expected"),
+    [
+        ("python3 scripts/x.py", "cd web && python3 scripts/x.py", "ask"),
+        ("bash x.sh", "cd web; bash x.sh", "ask"),
+        ("node -r ./x app", "(cd web && node -r ./x app)", "ask"),
+        ("python3 scripts/x.py", "cd web && ls && cd .. && python3 scripts/x.py", "allow"),
+        ("python3 -m pytest", "cd web && python3 -m pytest", "allow"),
+        ("python3", "cd web && python3 scripts/x.py", "allow"),
+        ("bash", "cd web && bash x.sh", "allow"),
+    ],
+)
+def test_a_rule_that_names_a_script_means_the_one_where_a_text_begins(rule: str, command: str, expected: str) -> None:
+    assert gate(command, [rule, "cd", "ls"]) == expected

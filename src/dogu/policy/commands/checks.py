@@ -223,6 +223,33 @@ def _compiler(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
         at += 1
 
 
+def _java(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """The main class is the project's: Java's own are tools, as is a compiler."""
+    for at in reading.operands[:1]:
+        if re.match(r"(?:com\.sun|sun|jdk|javax?)\.", words[at].text):
+            yield Danger(at, Effect.RUNS, told("runs a program or code that no rule names"))
+
+
+def _rustc(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """What is made bears the source's name, unless it is told another."""
+    is_told = any(name in ("-o", "--out-dir", "--crate-type", "--test") for name, _, _ in reading.taken)
+    for at in reading.operands if not is_told else ():
+        made = words[at].text.rpartition("/")[2].removesuffix(".rs")
+        if is_a("run_by_name", made):
+            yield Danger(at, Effect.WRITES, told("it writes to {target}", target=made[:40]))
+
+
+def _cmake(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """A build where the sources are overwrites a makefile that cmake didn't make itself."""
+    yield from _writes_help(words, reading)
+    taken = {name: value for name, _, value in reading.taken}
+    around = reading.hints.around
+    folder = taken.get("-B") or Word.literal(".")
+    is_others = not around.is_free(f"{folder.text}/Makefile") and around.is_free(f"{folder.text}/CMakeCache.txt")
+    if is_others and len(words) > 1 and "--build" not in taken:
+        yield Danger(len(words) - 1, Effect.WRITES, told("it writes to {target}", target="Makefile"))
+
+
 def _writes_help(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     """What cmake and ctest tell of themselves is written to the file that is named behind."""
     builds = any(name == "--build" for name, _, _ in reading.taken)
@@ -278,8 +305,18 @@ def _script(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
                 yield Danger(index, Effect.RUNS, reason)
 
 
+def _tests(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """With `--test`, each operand is run and not the first alone."""
+    is_test = any(name == "--test" for name, _, _ in reading.taken)
+    for at in reading.operands[1:] if is_test else ():
+        found = check_value("script", words[at], reading.hints.around)
+        if found is not None:
+            yield Danger(at, *found)
+
+
 def _watches(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     """`tsx watch` takes its options and script behind that word."""
+    yield from _tests(words, reading)
     for at in reading.operands[:1]:
         again = reading.again([words[0], *words[at + 1 :]]) if words[at].value == "watch" else None
         for each in again.dangers() if again is not None else ():
@@ -288,6 +325,7 @@ def _watches(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
 
 def _node(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     """`node inspect` runs what it is told on standard input, in any process of the person's."""
+    yield from _tests(words, reading)
     for at in reading.operands[:1]:
         if words[at].value == "inspect":
             yield Danger(at, Effect.RUNS, told("runs code that is typed"))
@@ -311,4 +349,7 @@ CHECKS: dict[str, Callable[[Sequence[Word], Reading], Iterator[Danger]]] = {
     "imports": _imports,
     "go": _go,
     "writes_help": _writes_help,
+    "cmake": _cmake,
+    "java": _java,
+    "rustc": _rustc,
 }

@@ -12,6 +12,7 @@ from dogu.policy.commands.effects import Danger, Effect, Hints, Surroundings
 from dogu.policy.commands.handed import of_script, of_unknown
 from dogu.policy.commands.places import leads_outside, written_from_here
 from dogu.policy.commands.reading import Reading
+from dogu.policy.commands.shell_texts import SHELLS
 from dogu.policy.commands.table import Program, find_program, plain_name
 from dogu.policy.commands.values import check_value
 from dogu.policy.commands.wrappers import inner_commands
@@ -39,7 +40,7 @@ def dangers_of(name: str, words: Sequence[Word], hints: Hints, covered: int = 1)
         subcommand = _named_by_a_hyphen(name)
         if not subcommand:
             is_own = "/" in words[0].text and not leads_outside(words[0])
-            yield from of_script(words) if is_own else of_unknown(words, hints)
+            yield from of_script(words, hints.around) if is_own else of_unknown(words, hints)
             return
         for each in dangers_of(subcommand[0].text, [*subcommand, *words[1:]], hints, covered + 1):
             yield Danger(max(each.index - 1, 0), each.effect, each.reason)
@@ -69,7 +70,7 @@ def _of_tool(words: Sequence[Word], script: Sequence[int], hints: Hints) -> Iter
     for at in script:
         called = _INSTALLED.fullmatch(words[at].text)
         name = (called["program"] or called["archive"]) if called is not None else ""
-        for each in dangers_of(name, words[at:], hints) if name else of_script(words[at:]):
+        for each in dangers_of(name, words[at:], hints) if name else of_script(words[at:], hints.around):
             yield Danger(each.index + at, each.effect, each.reason)
 
 
@@ -107,6 +108,17 @@ def elsewhere_than_meant(
     elif name != "git" and around.has_moved and covered > 1 and block is not None and block.has_tasks:
         reason = told("{option} takes tasks from elsewhere than the rule means", option="cd")
         yield Danger(covered, Effect.RUNS, reason)
+    elif around.has_moved and is_listed and any(map(_is_script, words[1:covered])) and _runs_scripts(name):
+        yield Danger(covered, Effect.RUNS, told("{option} takes tasks from elsewhere than the rule means", option="cd"))
+
+
+def _runs_scripts(name: str) -> bool:
+    block = program_called(name)
+    return name in SHELLS or (block is not None and block.grammar.operands[:1] == ["script"])
+
+
+def _is_script(word: Word) -> bool:
+    return re.match(r"[^-].*[./]", word.text) is not None
 
 
 def redirect_danger(redirect: Redirect, around: Surroundings, *, has_tee: bool, lists_packages: bool = False) -> str:

@@ -39,13 +39,13 @@ def of_unknown(words: Sequence[Word], hints: Hints) -> Iterator[Danger]:
             yield Danger(at, *found)
 
 
-def of_script(words: Sequence[Word]) -> Iterator[Danger]:
+def of_script(words: Sequence[Word], around: Surroundings) -> Iterator[Danger]:
     """Yield the same of a script of the project, which may do anything but what it is plainly told beyond it."""
     for at, word in enumerate(words[1:], 1):
         option, value = _split(word, words[at + 1] if at + 1 < len(words) else _NOTHING)
         if _is_told_to_run(option, value, word):
             yield Danger(at, Effect.RUNS, _not_known(option or word.text))
-        elif is_a("writing_option", option) and (writes_to(value) or is_a("run_by_name", value.value)):
+        elif is_a("writing_option", option) and (writes_to(value, around) or is_a("run_by_name", value.value)):
             yield Danger(at, Effect.WRITES, told("it writes to {target}", target=value.text[:40]))
 
 

@@ -16,6 +16,7 @@ Finding = tuple[Effect, str]
 _STREAMS = frozenset(("-", "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd/1", "/dev/fd/2"))
 _TEMPORARY = re.compile(r"/(?:var/)?tmp(?:/(?!.*\.\.)|$)")
 _PLACES_OF_VARIABLES = ("HOME", "OLDPWD", "TMPDIR")
+_ADDRESS = re.compile(r"[A-Za-z][\w+.-]+:/|.*://", re.DOTALL)
 _REMOTE = re.compile(r"[^/:]+:.*|rsync://.*", re.DOTALL)
 
 
@@ -45,7 +46,7 @@ def writes_to(word: Word, around: Surroundings, *, is_entry: bool = False) -> st
     if leads_outside(word):
         is_known = word.value is not None and (word.value in _STREAMS or bool(_TEMPORARY.match(word.value)))
         return "" if is_known else told("{path} lies outside the workspace", path=word.text[:40])
-    if protected_reason(word.text) is not None or (word.has_glob and _may_match_hidden(word.text)):
+    if protected_reason(word.text) is not None or _may_match_hidden(word.text):
         return told("{path} is where things that run later are kept", path=word.text[:40])
     leads_to = around.leads_to(_known_of(word), is_entry=is_entry)
     if leads_to is None:
@@ -70,7 +71,12 @@ def holds_what_runs(folders: Sequence[Word] | None) -> bool:
 
 
 def _may_match_hidden(path: str) -> bool:
-    """Whether a pattern may match a hidden name that is protected: `.g*`, `.gi[t]/hooks`."""
+    """Whether a pattern may match a hidden name that is protected: `.g*`, `.gi[t]/hooks`, `{.git,x}`.
+
+    Quoted ones count: some programs expand them themselves.
+    """
+    if "{" in path and any(protected_reason(each) is not None for each in re.split(r"[{},]", path)):
+        return True
     patterns = [part for part in path.split("/") if part[:1] == "." and re.search(r"[*?\[]", part)]
     return any(map(may_be_protected, patterns))
 
@@ -185,7 +191,7 @@ def check_inside(word: Word) -> Finding | None:
     """Say why a file that is read, and perhaps run, isn't the workspace's."""
     if word.text[:1] == "@":  # many programs read their arguments from such a file
         return Effect.RUNS, told("runs a program or code that no rule names")
-    if (not leads_outside(word) and "://" not in word.text) or word.value in _STREAMS:
+    if (not leads_outside(word) and not _ADDRESS.match(word.text)) or word.value in _STREAMS:
         return None
     return Effect.RUNS, told("{path} lies outside the workspace", path=word.text[:40])
 
@@ -193,7 +199,7 @@ def check_inside(word: Word) -> Finding | None:
 def check_own(word: Word) -> Finding | None:
     """Say why a word isn't a name, or a path in the workspace: it is a file elsewhere, or an address."""
     is_known = word.value is not None and (word.value in _STREAMS or bool(_TEMPORARY.match(word.value)))
-    if is_known or not (leads_outside(word) or "://" in word.text):
+    if is_known or not (leads_outside(word) or "://" in word.text or _ADDRESS.match(word.text)):
         return None
     return Effect.REACHES, told("{path} lies outside the workspace", path=word.text[:40])
 

@@ -39,6 +39,7 @@ _LOOKS = frozenset(
     )
 )
 _ENDS = (";", "+")
+_READ_BY_SHELLS = re.compile(r"[;&|<>()\n$`]")
 _GOES_OUT = frozenset(
     "archive go_module url repository remote host package js_package py_package asked own_host database image "
     "passed_on".split()
@@ -160,6 +161,8 @@ class Reading:
         if word.value is None and not self.hints.is_no_option(word):
             yield Danger(at, self._unknown, self._may_be_option(word))
         found = handed_on(word, self._words[at - 1], self.hints.around)
+        if self._program.hands_to_shell and _READ_BY_SHELLS.search(word.text):
+            found = Effect.RUNS, self._may_be_any(word)
         if found is not None:
             yield Danger(at, *found)
 

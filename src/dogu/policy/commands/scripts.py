@@ -18,7 +18,7 @@ _AWK_PUTS_OPERATOR_AFTER = frozenset(
     "print printf return in case getline delete if while for do else exit next BEGIN END function func".split()
 )
 """Names behind which an operand begins, so that `/` opens a regular expression."""
-_AWK_RUNS = frozenset("system getline close".split())
+_AWK_RUNS = frozenset("system getline close ARGV".split())
 _AWK_STREAMS = ('"/dev/stdout"', '"/dev/stderr"', '"/dev/null"', '"-"')
 
 # Seds differ on whether a delimiter inside of [...] ends a pattern: there neither reading is proven.

@@ -47,7 +47,7 @@ def _is_same(
     rule: Sequence[str], block: Program, words: Sequence[Word], is_no_option: Callable[[Word], bool]
 ) -> bool | None:
     name = (words[0].value or "").rpartition("/")[2]
-    is_one = _is_one(name, rule[0])
+    is_one = _is_one(name, rule[0], block.names)
     if is_one is False or program_called(name) is not block:
         return False
     wanted = _said(block, [Word.literal(each) for each in rule])
@@ -135,11 +135,18 @@ def _long_names(grammar: Grammar) -> dict[str, str]:
     }
 
 
-def _is_one(name: str, rule: str) -> bool | None:
-    """Whether a program is the one that a rule names, of a version perhaps; None where that says which it is."""
-    if plain_name(name) == rule or (name.startswith(rule) and _VERSION.fullmatch(name, len(rule))):
+def _is_one(name: str, rule: str, names: Sequence[str]) -> bool | None:
+    """Whether a program is the one that a rule names, of a version perhaps; None where that says which it is.
+
+    A number alone may be any other program's name, unless the table has it: `pip3`, and not `rm2`.
+    """
+    version = name[len(rule) :] if name.startswith(rule) else "x"
+    if (_VERSION.fullmatch(version) and (name in names or "." in version)) or name == rule:
         return True
-    return None if rule.startswith(name) and _VERSION.fullmatch(rule, len(name)) else False
+    if plain_name(name) == rule and not name[-1].isdigit():
+        return True
+    is_any = rule.startswith(name) and _VERSION.fullmatch(rule, len(name)) is not None
+    return None if is_any and name in names else False
 
 
 def _of_module(words: Sequence[Word]) -> list[Word]:

@@ -66,6 +66,7 @@ class Program:
         self.at_is_text = bool(block.get("at_is_text"))
         self.is_tool = bool(block.get("tool"))
         self.runs_tasks = bool(block.get("tasks"))
+        self.hands_to_shell = bool(block.get("to_shell"))
         self.sends_input = bool(block.get("sends_input"))
         self.takes_input = bool(block.get("takes_input"))
         self.reads = frozenset(self.text("reads").replace("\n", " ").split(", "))

@@ -16,7 +16,7 @@ from dogu.policy.commands.outgoing import check_remote
 from dogu.policy.commands.patterns import is_a, kind, pattern
 from dogu.policy.commands.places import Finding, check_inside, check_own, leads_outside, no_known_value
 from dogu.policy.commands.scripts import is_harmless_awk, is_harmless_sed, without_arithmetic
-from dogu.policy.commands.variables import name_reason
+from dogu.policy.commands.variables import is_harmless_setting, name_reason
 from dogu.workspace.shell_syntax import Word
 
 _STANDARD_INPUT = re.compile(r"-|/dev/(?:stdin|fd/\d+)|/proc/self/fd/\d+")
@@ -44,7 +44,7 @@ def check_config(word: Word, programs: Sequence[str]) -> Finding | None:
     """Say what is wrong with a program's configuration, which it runs perhaps; None for a file that bears its name."""
     name = (word.value or "").rpartition("/")[2].removeprefix(".").lower()
     is_own = name in _SHARED_CONFIGS or any(name.startswith(program) for program in programs)
-    if word.value is None or not is_own:
+    if word.value is None or not is_own or re.search(r"[;&|<>$`\s]", word.value):
         return Effect.RUNS, no_known_value(word)
     return check_inside(word)
 
@@ -177,6 +177,15 @@ def _own_job(word: Word) -> Finding | None:
     return Effect.REACHES, told("reaches or changes what isn't the project's")
 
 
+def _environment(word: Word) -> Finding | None:
+    """A variable that a program elsewhere is given, `NAME=VALUE`: none that steers what runs."""
+    name, equals, value = word.text.partition("=")
+    if equals and word.is_plain and is_harmless_setting(name, value):
+        return None
+    reason = name_reason(name)
+    return (Effect.RUNS, reason) if reason else None
+
+
 def _definition(word: Word) -> Finding | None:
     return (Effect.RUNS, told("gives a name another meaning")) if "=" in word.text else None
 
@@ -197,6 +206,7 @@ _CHECKS: dict[str, Callable[[Word], Finding | None]] = {
     "script": _script,
     "argument": _argument,
     "definition": _definition,
+    "environment": _environment,
     "name": _name,
     "own_job": _own_job,
     "document": _document,

@@ -95,6 +95,11 @@ WRAPPERS: dict[str, Wrapper] = {
         "-e -o --output -s -a --align -u -p -n --indent -A -D --debug -F --config -l --library -w --where -x"
     ),
     "valgrind": wrapper(),
+    "memusage": wrapper("-n --progname -p --png -d --data -b --buffer -x --x-size -y --y-size"),
+    "sotruss": wrapper("-F --from -T --to -o --output"),
+    "sprof": wrapper(),
+    "msgfilter": wrapper("-i --input -D --directory -o --output-file"),
+    "msgexec": wrapper("-i --input -D --directory"),
     "catchsegv": wrapper(),
     "xvfb-run": wrapper(
         "-e --error-file -f --auth-file -n --server-num -p --xauth-protocol -s --server-args -w --wait"
