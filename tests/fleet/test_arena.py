@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -81,12 +82,14 @@ git config core.fsmonitor true; git config alias.status '!true'; git config alia
 
 
 @pytest.mark.parametrize("cheat", CHEATS)
-def test_no_check_takes_a_cheat_for_a_solution(cheat: str, tmp_path: Path) -> None:
+def test_no_check_takes_a_cheat_for_a_solution(cheat: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """Try each cheat on some tasks and each task with one cheat, another one each day; for a release, all."""
+    every = [(group, entry) for group, members in entries().items() for entry in members]
+    first = (time.gmtime().tm_yday + [*CHEATS].index(cheat)) % len(CHEATS)
     passed = [
         entry.id
-        for group, members in entries().items()
+        for group, entry in (every if request.config.getoption("--release") else every[first :: len(CHEATS)])
         if shutil.which(NEEDS[group]) is not None
-        for entry in members
         if run(entry, group, tmp_path / entry.id, {}, CHEATS[cheat])[0] == 0
     ]
     assert passed == []
