@@ -1594,6 +1594,16 @@ def test_deeper_lines_of_a_new_string_that_moves_nothing_are_no_sign_of_old_stri
     assert after(text, text.replace("  ", "    "), new) == new
 
 
+def test_a_backslash_beside_quotes_that_the_file_has_alike_is_written() -> None:
+    text = 'say [\n  "a b",\n  "c"\n]\n'
+    new = text.replace('  "c"', '  "d\\n e",\n  "c"')
+    assert after(text, *(string.replace(" b", "\u00a0b").replace(" e", "\u00a0e") for string in (text, new))) == new
+
+
+def test_a_line_break_behind_strings_escaped_as_json_is_no_part_of_them() -> None:
+    assert after('a("x")\nb\n', 'a(\\"x\\")\\nb\n', 'a(\\"y\\")\\nb\n') == 'a("y")\nb\n'
+
+
 def test_quotes_around_a_docstring_are_of_no_style() -> None:
     text = "@option('--count', help='greetings')\n@option('--name', help='person')\ndef hello(count):\n    pass\n"
     old = text.replace("'", '"')

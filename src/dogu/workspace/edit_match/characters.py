@@ -119,7 +119,7 @@ class CharacterMap:
             return char
         if char in self._apostrophes and not _is_apostrophe(body, at):
             return char
-        is_other_style = char in _QUOTES and file in _QUOTES
+        is_other_style = char != file and char in _QUOTES and file in _QUOTES
         if char == '"' and file == "'" and _is_apostrophe(body, at):
             return file
         if is_other_style and (_is_apostrophe(body, at) or "\\'" in body or '\\"' in body):

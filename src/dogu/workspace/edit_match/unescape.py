@@ -48,7 +48,7 @@ def readings(old: str, new: str) -> Iterator[Reading]:
     if (quoted := unquoted(old)) is not None and (new_quoted := unquoted(new)) is not None:
         yield Reading(JSON_STAGE, sentence("the strings were written as JSON strings"), quoted, new_quoted, True)
     for row in _ESCAPES:
-        if row.whole and not row.whole.fullmatch(old):
+        if row.whole and not row.whole.fullmatch(old.removesuffix("\n")):
             continue
         read = _undone(old, row)
         if read != old:
