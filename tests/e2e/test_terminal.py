@@ -79,7 +79,6 @@ def edit_turns(program: Program) -> list[Turn]:
     return [Turn(calls=[edit]), Turn(text="That is all.")]
 
 
-@pytest.mark.requirement("api.flow.5_prompted", "api.flow.9_display", "api.result.return_display")
 def test_the_input_box_stands_before_the_rest_is_loaded(program: Program):
     environ = program.environ(PYTHONPROFILEIMPORTTIME="1")
     child = pexpect.spawn(PROGRAM[0], PROGRAM[1:], cwd=str(program.root), env=environ, encoding="utf-8", timeout=30)
@@ -92,6 +91,17 @@ def test_the_input_box_stands_before_the_rest_is_loaded(program: Program):
         child.close(force=True)
 
 
+def test_ctrl_c_leaves_while_something_holds_the_start_up(program: Program, talk: Talk):
+    program.settle('{"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "sleep 60"}]}]}}')
+    child = talk()
+    child.expect_exact("Still starting")
+    child.send("\x03")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 130
+
+
+@pytest.mark.requirement("api.flow.5_prompted", "api.flow.9_display", "api.result.return_display")
 def test_an_edit_is_shown_and_done_at_yes(program: Program, talk: Talk):
     with FakeGemini(edit_turns(program)) as server:
         child = talk(**key(server))

@@ -89,6 +89,10 @@ if sys.platform == "win32":
         """Do nothing: a console keeps keys until they are read."""
         yield b""
 
+    def hear_ctrl_c_after(_descriptor: int, _seconds: float) -> Callable[[], None]:
+        """Do nothing: a console's Ctrl-C is heard until keys are read."""
+        return lambda: None
+
     def forget_typed(descriptor: int) -> None:
         """Drop what was typed and not read yet."""
         if os.isatty(descriptor):
@@ -147,6 +151,25 @@ else:
         finally:
             with suppress(termios.error):  # the terminal has gone
                 termios.tcsetattr(descriptor, termios.TCSANOW, before)
+
+    def hear_ctrl_c_after(descriptor: int, seconds: float) -> Callable[[], None]:
+        """Let a Ctrl-C be a signal again after so long, whatever the program waits for; return what calls that off."""
+
+        def hear() -> None:
+            with suppress(termios.error):
+                hearing = termios.tcgetattr(descriptor)
+                hearing[3] |= termios.ISIG
+                termios.tcsetattr(descriptor, termios.TCSANOW, hearing)
+
+        timer = threading.Timer(seconds, hear)
+        timer.daemon = True
+        timer.start()
+
+        def call_off() -> None:
+            timer.cancel()
+            timer.join()
+
+        return call_off
 
     def forget_typed(descriptor: int) -> None:
         """Drop what was typed and not read yet."""

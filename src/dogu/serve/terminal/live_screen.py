@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import os
 import signal
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 import anyio
@@ -51,11 +52,13 @@ from dogu.serve.terminal.renderer import FrameOutput, LiveRenderer
 from dogu.serve.terminal.replies import ASK_BACKGROUND, ReplyInput
 from dogu.serve.terminal.screen import Doings, Message
 from dogu.serve.terminal.style import Style
+from dogu.workspace.event_loop import hear_ctrl_c_after
 
 _FRAME_S = 0.05
 _LONGEST_HELD_S, _LONGEST_SLOW_S = 1.0, 5.0  # a frame, until the last one was drawn; the latter on a slow line
 _MOST_COMPLETIONS = 8
 _MOST_QUEUED = 5
+_OPENS_WITHIN_S = 2.0
 _LOW_ROWS = 14  # of a screen on which no row is left blank
 _PROMPT = "› "
 _NARROWEST_WORDS = 20
@@ -99,6 +102,7 @@ class LiveScreen:
         self._panel: list[str] = []
         self.draft = Draft()
         self._doings: Doings | None = None
+        self._opening = ExitStack()
         self._finds_theme = finds_theme
         self._frame_at = 0.0
         self._is_frame_due = self._is_held = False
@@ -219,15 +223,25 @@ class LiveScreen:
 
     @contextmanager
     def early(self) -> Generator[None]:
-        """Show the input box at once: keys wait in the terminal until what takes them is there."""
-        with set_app(self._app):
-            self._renderer.render(self._app, self._app.layout)
+        """Show the input box at once: keys wait in the terminal for what takes them, a Ctrl-C not for long."""
+        self._draw_early()
+        hint = say("Still starting. Ctrl-C leaves.")
+        slow = asyncio.get_running_loop().call_later(_OPENS_WITHIN_S, self._draw_early, hint)
+        self._opening.callback(slow.cancel)
+        self._opening.callback(hear_ctrl_c_after(self._app.input.fileno(), _OPENS_WITHIN_S))
         try:
             yield
         finally:
+            self._opening.close()
             if self._doings is None:
                 self._renderer.write_due_above()
                 self._output.close()
+
+    def _draw_early(self, hint: str = "") -> None:
+        self.hint = hint
+        self._app.render_counter += 1  # what was shown is looked up by it
+        with set_app(self._app):
+            self._renderer.render(self._app, self._app.layout)
 
     async def run(self, doings: Doings) -> None:
         """Draw until the user leaves."""
@@ -236,6 +250,8 @@ class LiveScreen:
             self._asking.cancel()  # what is asked then holds nobody up
             doings.leave()
 
+        self._opening.close()
+        self.hint = ""
         self._doings = msgspec.structs.replace(doings, leave=leave)
         try:
             self._renderer.go_on()
