@@ -63,7 +63,8 @@ def _beyond(name: str, word: Word, following: Word, around: Surroundings) -> Fin
     is_short = len(option) == 2
     if is_given and is_a("loading_option", option) and not (is_short and re.search("[./]", value.text) is None):
         return check_config(value, (name,))
-    if is_given and is_a("writing_option", option) and not is_a("form", value.value):
+    is_place = not is_a("form", value.value) and re.match(r"[a-z]+=", value.text) is None
+    if is_given and is_a("writing_option", option) and is_place:
         return check_value("built", value, around)
     is_odd = is_a("run_by_name", value.text) if value is following else is_code(value.text)  # or behind a flag
     if option and is_odd and not is_a("reading_option", option):

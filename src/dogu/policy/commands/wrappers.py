@@ -250,10 +250,16 @@ def _operands(wrapper: Wrapper, words: Sequence[Word]) -> list[Inner]:
     if not rest:
         return []
     if wrapper.each:
-        return [ShellText(word.value) for word in rest]
+        return [_each(word) for word in rest]
     if wrapper.joins:
         return _joined(rest)
     return [[*rest, DATA, DATA, DATA] if wrapper.adds else rest]
+
+
+def _each(word: Word) -> Inner:
+    """A text of its own, or a project's task by its runner's name: `npm:dev:*`."""
+    task = re.fullmatch(r"(npm|pnpm|yarn|bun):([\w:*-]+)", word.value or "")
+    return [Word.literal(each) for each in (task[1], "run", task[2])] if task is not None else ShellText(word.value)
 
 
 def _joined(words: Sequence[Word]) -> list[Inner]:
