@@ -119,6 +119,18 @@ async def test_what_had_no_answer_has_failed_and_is_tried_again_also_without_a_c
         assert fleet.retry() == 2
 
 
+@pytest.mark.anyio
+async def test_without_a_model_nothing_is_done_and_each_row_says_so(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GEMINI_API_KEY")
+    report = await run([Task("a", "list files", check="true"), Task("b", "list files")], str(tmp_path / "out"), Plan())
+    rows = rows_of(tmp_path / "out")
+    assert {row.reason for row in rows.values()} == {Reason.MODEL}
+    assert "no model is connected" in rows["b"].message
+    assert (rows["b"].passed, report.counts.unchecked) == (False, 0)
+
+
 def test_a_file_that_is_no_fleet_is_told(tmp_path: Path) -> None:
     (tmp_path / "fleet.sqlite").write_bytes(b"no database" * 1000)
     with pytest.raises(ToolError, match="is damaged"):
