@@ -131,6 +131,13 @@ async def test_without_a_model_nothing_is_done_and_each_row_says_so(
     assert (rows["b"].passed, report.counts.unchecked) == (False, 0)
 
 
+def test_a_fleet_runs_also_where_standard_error_is_closed(model: Model, tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text('{"id": "a", "prompt": "echo x > a.txt", "check": "test -f a.txt"}\n')
+    words = f"{sys.executable} -m dogu fleet run t.jsonl --out out 2>&-"
+    done = subprocess.run(["sh", "-c", words], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, rows_of(tmp_path / "out")["a"].passed) == (0, True)
+
+
 def test_a_file_that_is_no_fleet_is_told(tmp_path: Path) -> None:
     (tmp_path / "fleet.sqlite").write_bytes(b"no database" * 1000)
     with pytest.raises(ToolError, match="is damaged"):

@@ -21,6 +21,7 @@ from dogu.fleet.plan import Plan
 from dogu.fleet.rows import Row
 from dogu.fleet.wire import LONGEST_LINE_BYTES, Begin, Done, FromWorker, Granted, Run, ToWorker, Used, Wants, line_of
 from dogu.language import spoken
+from dogu.workspace.system import IS_WINDOWS
 
 _ENDS_WITHIN_S = 20.0
 _GONE = (anyio.IncompleteRead, anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError)
@@ -167,13 +168,21 @@ class _Worker:
                 await self._process.wait()
 
 
+def _standard_error() -> int | None:
+    """What a worker writes its errors to: this process's own, unless that is closed, and its number another file's."""
+    with contextlib.suppress(OSError):
+        if IS_WINDOWS or os.get_inheritable(2):
+            return None
+    return subprocess.DEVNULL
+
+
 @contextlib.asynccontextmanager
 async def _worker(begin: Begin, limits: SharedLimits) -> AsyncGenerator[_Worker]:
     process = await anyio.open_process(
         [sys.executable, "-m", "dogu.fleet.worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=None,
+        stderr=_standard_error(),
         start_new_session=True,  # Ctrl-C is the driver's
     )
     worker = _Worker(process, limits)
