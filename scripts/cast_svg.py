@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import groupby
+from typing import Any
 
 import pyte
 from pyte.screens import Char
@@ -12,6 +13,7 @@ from pyte.screens import Char
 _CELL_WIDTH, _LINE_HEIGHT, _MARGIN = 8.4, 18, 14
 _FRAME_S = 0.12
 _LAST_FRAME_S = 3.0
+_OTHER_SCREEN = 1049
 _BACKGROUND, _TEXT = "#1b1d23", "#d7dae0"
 _COLORS = {
     "black": "#4b5263", "red": "#e06c75", "green": "#98c379", "brown": "#e5c07b", "blue": "#61afef",
@@ -76,8 +78,30 @@ def still_svg(events: Sequence[tuple[float, str]], columns: int, rows: int, *, i
     )
 
 
+class _Screen(pyte.Screen):
+    """pyte's, with the other screen that long lists take."""
+
+    _main: tuple[dict[int, dict[int, Char]], int, int] | None = None
+
+    def set_mode(self, *modes: int, **more: Any) -> None:
+        """Switch on; the other screen begins empty."""
+        super().set_mode(*modes, **more)
+        if more.get("private") and _OTHER_SCREEN in modes:
+            self._main = {row: {**cells} for row, cells in self.buffer.items()}, self.cursor.y, self.cursor.x
+            self.erase_in_display(2)
+
+    def reset_mode(self, *modes: int, **more: Any) -> None:
+        """Switch off; what stood there before stands there again."""
+        super().reset_mode(*modes, **more)
+        if more.get("private") and _OTHER_SCREEN in modes and self._main is not None:
+            rows, self.cursor.y, self.cursor.x = self._main
+            self.erase_in_display(2)
+            for row, cells in rows.items():
+                self.buffer[row].update(cells)
+
+
 def _frames(events: Sequence[tuple[float, str]], columns: int, rows: int) -> Iterator[tuple[float, Frame]]:
-    screen = pyte.Screen(columns, rows)
+    screen = _Screen(columns, rows)
     stream = pyte.Stream(screen)
     shown: Frame = ()
     for _, group in groupby(events, key=lambda event: int(event[0] / _FRAME_S)):

@@ -139,6 +139,7 @@ def test_a_note_is_told_once_and_a_thought_is_one_line():
     thought = shown(ThoughtDelta("**Looking at it**\n\nLong.\n\n**Planning**\n\nMore.\n"), TextDelta("ok\n"))
     assert thought.startswith("∴ Looking at it · Planning  (/open 1)\n")
     assert "**" not in thought
+    assert shown(ThoughtDelta("**Reading** the **code**\n"), TextDelta("ok\n")).startswith("∴ Reading the code\n")
 
 
 def test_what_was_declined_is_said_in_the_call_s_own_line():

@@ -21,6 +21,7 @@ from dogu.serve.terminal.style import Style
 from dogu.workspace.visible import make_visible
 
 _HEADINGS = re.compile(r"^\s*(?:\*\*|#{1,6}\s+)([^*\n]+?)(?:\*\*)?\s*$", re.MULTILINE)
+_BOLD = re.compile(r"\*\*(\S(?:[^*\n]*[^*\s])?)\*\*")
 _MOST_SEARCHED_CHARS = 2_000
 _DRAWN_AFTER_S = 0.15
 
@@ -162,7 +163,7 @@ class Show:
             return
         about = [_plain_heading(heading) for heading in _HEADINGS.findall(thought)]
         about = about or [_plain_heading(next(iter(thought.split("\n")), ""))]
-        number = self.calls.results.keep(say("Thought"), thought) if len(thought) > len(about[-1]) + 4 else 0
+        number = self.calls.results.keep(say("Thought"), thought) if _plain_heading(thought) != about[-1] else 0
         more = "  " + say("(/open {number})", number=number) if number else ""
         room = self._columns() - width_of(more) - 3
         self._emit(self._style.paint(f"∴ {fit(' · '.join(about), max(8, room))}{more}", "dim"))
@@ -170,4 +171,4 @@ class Show:
 
 
 def _plain_heading(text: str) -> str:
-    return make_visible(text.strip("*# \n"), keep="")
+    return make_visible(_BOLD.sub(r"\1", text).strip("*# \n"), keep="")
