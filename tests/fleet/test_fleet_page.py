@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from chromium import Page, opened_page
 from dogu.fleet.report import page as page_of
 from dogu.fleet.rows import Patch, Reason, Row
 from dogu.fleet.store import Counts
 from dogu.language import speak
-from fleet.chromium import Page, opened_page
 
 
 @pytest.fixture(scope="module")

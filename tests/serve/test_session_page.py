@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
-import sys
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+from chromium import program
 from dogu.agent.events import (
     EndReason,
     PromptGiven,
@@ -199,18 +198,11 @@ def test_a_diff_is_colored_line_by_line():
     assert "<span>--- a/x</span>" in html
 
 
-HAS_PROC = sys.platform != "linux" or Path("/proc/cpuinfo").exists()
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None) if HAS_PROC else None
-NO_CHROMIUM = "no Chromium on this machine (apt-get install chromium), or no /proc, which Linux' own wants"
-
-
 def dumped(page: Path, profile: Path) -> str:
     """Load the page in headless Chromium and return the document as it is afterwards."""
-    assert CHROMIUM is not None
     done = subprocess.run(
         [
-            CHROMIUM,
+            program(),
             "--headless",
             "--no-sandbox",
             "--disable-gpu",
@@ -229,7 +221,6 @@ def dumped(page: Path, profile: Path) -> str:
     return done.stdout.decode()
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
 @pytest.mark.parametrize("has_script", [True, False])
 def test_in_a_browser_nothing_hostile_runs_and_it_reads_without_javascript(tmp_path: Path, has_script: bool):
     events: list[RecordedEvent] = []
@@ -248,7 +239,6 @@ def test_in_a_browser_nothing_hostile_runs_and_it_reads_without_javascript(tmp_p
     assert document.count("<script") == 1
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
 def test_the_search_hides_what_does_not_fit_and_opens_what_does(tmp_path: Path):
     events = [
         PromptGiven("first", 1),
