@@ -87,6 +87,7 @@ class Foundation(msgspec.Struct, frozen=True):
 
         def prepare() -> None:
             # The sandbox is found, and what starts commands in it started; what goes wrong, the first command tells.
+            sandbox = None
             try:
                 sandbox = workspace.find_sandbox()
                 workspace.processes.prepare(
@@ -96,7 +97,7 @@ class Foundation(msgspec.Struct, frozen=True):
                 )
             except ToolError:
                 pass
-            if self.start.options.undoes:
+            if self.start.options.undoes and (sandbox is None or not sandbox.tells):
                 workspace.journal.prepare()
 
         notes, record = self.start.notes, self.session.event

@@ -23,7 +23,8 @@ from dogu.workspace.digest import digest_of, digest_of_blocks
 from dogu.workspace.file_attributes import copy_attributes
 from dogu.workspace.openat import Place, is_regular
 from dogu.workspace.pending_writes import PendingWrites, RestoreError, temporary_name
-from dogu.workspace.syscalls import Syscalls, blocks_of, kept_xattrs, read_all, write_all
+from dogu.workspace.syscalls import Syscalls, blocks_of, read_all, write_all
+from dogu.workspace.xattrs import kept_xattrs
 
 LARGEST_BYTES = 1 << 30
 _LOCK_WAIT_S = 10.0

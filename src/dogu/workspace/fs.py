@@ -259,11 +259,11 @@ else:
             """Share no blocks: this system has no such call."""
             return False
 
-        def listxattr(path: int | str, *, follow_symlinks: bool = True) -> list[str]:
+        def listxattr(path: int | str | bytes, *, follow_symlinks: bool = True) -> list[str]:
             """Return no extended attributes: none that dogu knows of on this system."""
             return []
 
-        def getxattr(path: int | str, attribute: str, *, follow_symlinks: bool = True) -> bytes:
+        def getxattr(path: int | str | bytes, attribute: str, *, follow_symlinks: bool = True) -> bytes:
             """Return nothing: `listxattr` names none."""
             return b""
 

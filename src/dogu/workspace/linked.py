@@ -4,10 +4,24 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 
 _MOST_LOOKED_AT = 50_000  # files
+
+
+def names_by_inode(roots: Sequence[str], inodes: Collection[int]) -> dict[int, list[str]]:
+    """Return the paths of files by their numbers, which listing the folders tells: nothing else is looked at."""
+    found: dict[int, list[str]] = {}
+    waiting = [*roots]
+    while waiting and inodes:
+        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif entry.inode() in inodes:
+                    found.setdefault(entry.inode(), []).append(entry.path)
+    return found
 
 
 def names_of_linked(roots: Sequence[str]) -> dict[int, list[str]]:

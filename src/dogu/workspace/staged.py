@@ -63,13 +63,14 @@ class Written(msgspec.Struct, frozen=True):
     By path (absolute, real) what it held before the first time, the inode that the last time leaves there (0: nothing,
     -1: a new one, -2: somebody else's), and until when (ns) a change of it is the command's; its moves of folders, and
     of files that it had not written; and by inode until when it had files open, and its `shares` in what is in those
-    that it opened (0: in any).
+    that it opened (0: in any). `is_whole`: what paths were until then could all be noted.
     """
 
     paths: Mapping[str, tuple[Stamp, int, int]]
     moves: tuple[tuple[str, str], ...] = ()
     open_ns: Mapping[int, int] = {}
     shares: Mapping[int, Share] = {}
+    is_whole: bool = True
 
 
 Later = Callable[[], tuple[Written, bool]]
@@ -85,6 +86,11 @@ class Watching(Protocol):
     @property
     def keeps(self) -> tuple[str, int] | None:
         """The folder and the bytes; None where the look has all."""
+        ...
+
+    @property
+    def before(self) -> str:
+        """The folder in which a command's supervisor notes what it changes; "" where the roots are looked at."""
         ...
 
     def __call__(self, written: Written | None, later: Later | None = None) -> None:
@@ -120,8 +126,9 @@ class CommandChanges(Protocol):
         """
         ...
 
-    def watched(self) -> AbstractContextManager[Watching]:
-        """Look at the roots before and after: for a command without a layer, whose changes are then only guessed, but
-        for what is known to be written by it: that is to be told before the end. What it left running writes later is
-        this call's too, and found whenever something is undone or run."""
+    def watched(self, *, is_told: bool = False) -> AbstractContextManager[Watching]:
+        """Find out what a command without a layer changes: by what `is_told` of it, so that nothing is looked at first;
+        or look at the roots before and after, so that its changes are only guessed, but for what is known to be written
+        by it. Either is to be told before the end. What it left running writes later is this call's too, and found
+        whenever something is undone or run."""
         ...

@@ -16,8 +16,6 @@ from dogu.workspace.system import IS_LINUX, IS_WINDOWS
 _BLOCK_BYTES = 1 << 20
 _FEW_NAMES = 8
 _TO_SYNC = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
-KEPT_XATTRS = ("user.", "system.posix_acl_", "security.capability")
-LAYERS_XATTRS = "user.overlay."
 
 
 class Syscalls:
@@ -163,36 +161,3 @@ def _sync_file_system(descriptor: int) -> None:
             os.sync()
     finally:
         os.close(folder)
-
-
-def read_xattrs(folder: int, name: str) -> tuple[tuple[str, bytes], ...] | None:
-    """Return the extended attributes that are kept, ACLs among them, sorted; None where they can't be read.
-
-    Also those of a file or folder that its mode forbids its owner to read.
-    """
-    path = f"/proc/self/fd/{folder}/{name}"
-    try:
-        return _kept_xattrs(path) if IS_LINUX else None
-    except PermissionError:
-        with suppress(OSError), fs.readable_own(name, dir_fd=folder):
-            return _kept_xattrs(path)
-    except OSError:
-        pass
-    return None
-
-
-def kept_xattrs(target: int | str) -> tuple[tuple[str, bytes], ...] | None:
-    """Return those of an open file, or of what lies at a path; see `read_xattrs`."""
-    try:
-        return _kept_xattrs(target) if IS_LINUX else None
-    except OSError:
-        return None
-
-
-def _kept_xattrs(target: int | str) -> tuple[tuple[str, bytes], ...]:
-    is_open = isinstance(target, int)
-    names = fs.listxattr(target, follow_symlinks=is_open)
-    if not names:
-        return ()
-    kept = [each for each in sorted(names) if each.startswith(KEPT_XATTRS) and not each.startswith(LAYERS_XATTRS)]
-    return tuple((each, fs.getxattr(target, each, follow_symlinks=is_open)) for each in kept)

@@ -36,7 +36,10 @@ shutil.copytree("e", "copy"); os.rename("copy", "copied"); open("copied/g", "w")
 class Place:
     """A workspace, its journal, and commands that are told of."""
 
-    def __init__(self, folder: Path, processes: LocalProcesses, limits: SnapshotLimits | None = None) -> None:
+    def __init__(
+        self, folder: Path, processes: LocalProcesses, limits: SnapshotLimits | None = None, *, is_told: bool = False
+    ) -> None:
+        self.is_told = is_told
         self.root = folder / "root"
         self.root.mkdir()
         self.journal = Journal(str(folder / "session"), Roots(str(self.root)), Keeping(limits=limits))
@@ -55,8 +58,9 @@ class Place:
             watched=(str(self.root),) if watched else (),
         )
         async with self.journal.call("c", "a command", snapshot=False) as self.notes:
-            with self.journal.watched() as tell_written:
-                command = msgspec.structs.replace(command, keeps=tell_written.keeps if keeps else None)
+            with self.journal.watched(is_told=self.is_told and watched) as tell_written:
+                keeps_in = tell_written.keeps if keeps else None
+                command = msgspec.structs.replace(command, keeps=keeps_in, before=tell_written.before)
                 result = await self._processes.run(command)
                 job = self._processes.job(result.pgid) if result.background_pids else None
                 tell_written(result.written, job.written if job is not None else None)
@@ -80,6 +84,10 @@ class Place:
             found[str(path.relative_to(self.root))] = (status.st_mode, held, target)
         return found
 
+    def unsure(self, *names: str, of_others: tuple[str, ...] = ()) -> dict[str, str]:
+        """What is left for whose it may be; where all is told, nobody looks at what only others have touched."""
+        return dict.fromkeys((*names, *(() if self.is_told else of_others)), "unsure")
+
     def left(self, *, is_redo: bool = False) -> dict[str, str]:
         """Undo or redo without consent; return what was left as it is, and why."""
         report = self.journal.redo() if is_redo else self.journal.undo(None, Consent())
@@ -92,10 +100,11 @@ async def appears(path: Path) -> None:
             await anyio.sleep(0.02)
 
 
-@pytest.fixture
-async def place(tmp_path: Path, heard: None) -> AsyncIterator[Place]:
+@pytest.fixture(params=["looked at", "told"])
+async def place(tmp_path: Path, heard: None, request: pytest.FixtureRequest) -> AsyncIterator[Place]:
+    """Whose roots are looked at before and after a command, or of which all is told."""
     async with LocalProcesses(fork_server=shared_fork_server()) as processes:
-        place = Place(tmp_path, processes)
+        place = Place(tmp_path, processes, is_told=request.param == "told")
         yield place
         place.journal.close()  # of what tells of changes, a user has few
 
@@ -182,7 +191,7 @@ async def test_a_save_into_a_file_that_the_command_only_moved_or_touched_is_some
         await place.run(
             "chmod 600 mode ours; touch time; mv moved new; : > go; until [ -e went ]; do sleep 0.01; done; chmod 640 mode"
         )
-    assert place.left() == dict.fromkeys(("mode", "time", "new", "moved", "went"), "unsure")
+    assert place.left() == place.unsure("mode", "time", "new", "moved", of_others=("went",))
     assert (place.root / "new").read_text() == "theirs\n"
     assert stat.S_IMODE((place.root / "ours").stat().st_mode) != 0o600
 
@@ -220,8 +229,12 @@ async def test_what_somebody_saved_and_the_command_moved_is_unsure_there_too(pla
     async with anyio.create_task_group() as group:
         group.start_soon(somebody)
         await place.run(": > go; until [ -e went ]; do sleep 0.01; done; mv a b")
-    assert place.left() == dict.fromkeys(("a", "b", "went"), "unsure")
-    assert (place.root / "b").read_text() == "theirs"
+    if place.is_told:  # they saved before the command moved it
+        assert place.left() == {}
+        assert (place.root / "a").read_text() == "theirs"
+    else:
+        assert place.left() == dict.fromkeys(("a", "b", "went"), "unsure")
+        assert (place.root / "b").read_text() == "theirs"
 
 
 async def test_each_way_to_change_a_name_is_told(place: Place):
@@ -249,9 +262,9 @@ async def test_what_somebody_else_writes_meanwhile_is_left(place: Place):
         await place.run(
             "echo 2 >> ours; echo 2 >> late; : > go; until [ -e went ]; do sleep 0.01; done; echo 2 >> both"
         )
-    assert place.left() == dict.fromkeys(("theirs", "both", "new", "late", "theirs2", "went"), "unsure")
+    assert place.left() == place.unsure("late", of_others=("theirs", "both", "new", "theirs2", "went"))
     assert (place.root / "ours").read_text() == "1\n"
-    assert (place.root / "both").read_text() == "theirs\n2\n"
+    assert (place.root / "both").read_text() == ("theirs\n" if place.is_told else "theirs\n2\n")
     assert not (place.root / "go").exists()
 
 
@@ -269,7 +282,7 @@ async def test_a_save_long_after_the_command_s_own_write_is_somebody_else_s(plac
     async with anyio.create_task_group() as group:
         group.start_soon(somebody)
         await place.run("echo 2 >> a; echo 2 >> b; : > go; until [ -e went ]; do sleep 0.02; done; echo 3 >> b")
-    assert place.left() == dict.fromkeys(("a", "b", "went"), "unsure")
+    assert place.left() == place.unsure("a", "b", of_others=("went",))
     assert (place.root / "a").read_text() == "1\n2\ntheirs\n"
 
 
@@ -293,7 +306,7 @@ async def test_a_save_into_the_very_file_right_after_the_command_s_own_write_is_
             "echo 3 >> a"
         )
     held.close()
-    assert place.left() == dict.fromkeys(("a", "new", "open", "went"), "unsure")
+    assert place.left() == place.unsure("a", "new", "open", of_others=("went",))
     assert (place.root / "a").read_text() == "1\n2\ntheirs\n3\n"
     assert (place.root / "b").read_text() == "1\n"
 
@@ -313,7 +326,7 @@ async def test_who_has_a_file_open_when_the_command_is_over_may_have_written_to_
             group.start_soon(somebody)
             wait = "until [ -e went ]; do sleep 0.01; done"
             await place.run(f"exec 3>>a; echo 2 >&3; echo 2 >> b; : > go; {wait}; echo 3 >&3")
-        assert place.left() == dict.fromkeys(("a", "went"), "unsure")
+        assert place.left() == place.unsure("a", of_others=("went",))
     assert (place.root / "a").read_text() == "1\n2\ntheirs\n3\n"
     assert (place.root / "b").read_text() == "1\n"
 
@@ -344,7 +357,7 @@ async def test_what_somebody_cuts_away_or_stretches_while_the_command_writes_is_
         group.start_soon(somebody)
         await place.run(command.replace("WAIT", ": > go; until [ -e went ]; do sleep 0.01; done"))
     held = (place.root / "f").read_bytes()
-    assert place.left() == dict.fromkeys(("f", "went"), "unsure")
+    assert place.left() == place.unsure("f", of_others=("went",))
     assert (place.root / "f").read_bytes() == held
 
 
@@ -432,7 +445,7 @@ async def test_what_another_program_does_for_the_command_stays_unknown(place: Pl
         group.start_soon(listener.serve, served)
         await place.run(sys.executable, "-c", talk)
         group.cancel_scope.cancel()
-    assert place.left() == {"served": "unsure"}
+    assert place.left() == place.unsure(of_others=("served",))
 
 
 async def test_links_that_lead_out_and_paths_outside_are_nobody_s(place: Place):
@@ -530,3 +543,57 @@ async def test_without_the_kernel_s_word_all_is_unsure(place: Place):
     assert place.left() == {"f": "unsure"}
     await place.run("echo x > g")
     assert place.notes == []
+
+
+def told_place(folder: Path, processes: LocalProcesses) -> Place:
+    return Place(folder, processes, is_told=True)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ln -s $PWD/d ../way; echo x >> ../way/f; rm ../way/g; ln -s $PWD/new ../to; echo y > ../to; rm ../way ../to",
+        "ln -s late sl; echo x > sl; cd d; echo x >> /proc/self/cwd/f; exec 3< .; echo y > /proc/$$/fd/3/n",
+        'python3 -c \'import os; f = os.open("d", os.O_RDONLY); os.fchmod(f, 0o700); os.setxattr(f, "user.x", b"1")\'',
+        'python3 -c \'import ctypes; ctypes.CDLL(None).renameat2(-100, b"d", -100, b"e", 2)\'; echo x >> e/f; echo y > d/n',
+        "touch -d 2001-02-03 a; chmod 640 d/f; mv d/f e/f; truncate -s 1 b; mv a ../a; mv ../a .",
+        "truncate -s 70M big; mv big e/; cp --sparse=never e/big big2; rm b; ln a b",
+        "chmod 0 d/f; chmod 0 d; mv d e/d; chmod 755 e/d; rm e/d/g",
+        "mv d n; mv nothing d || mv e/missing n/g || mkdir d; mv n d/d; rm d/d/g",
+    ],
+)
+async def test_nothing_needs_to_be_looked_at_beforehand(tmp_path: Path, heard: None, command: str):
+    async with LocalProcesses() as processes:
+        place = told_place(tmp_path, processes)
+        place.fill({"a": "a", "b": "b", "d/f": "f", "d/g": "g", "e/h": "h"})
+        (place.root / "huge").write_bytes(b"h" * (66 << 20))
+        await is_undone_and_redone(place, command)
+        await is_undone_and_redone(place, "mv huge e/huge2; chmod 600 e/huge2; rm -f [de]/h")
+        await is_undone_and_redone(place, "rm -f huge e/huge2")
+        assert not (tmp_path / "session/tree.index").exists()
+        assert not (tmp_path / "session/tree.going").exists()
+        place.journal.close()
+
+
+async def test_what_a_killed_process_was_told_of_is_found_out_by_the_next(tmp_path: Path, heard: None):
+    async with LocalProcesses() as processes:
+        place = told_place(tmp_path, processes)
+        place.fill({"a": "a", "b": "b", "d/f": "f"})
+        before = place.tree()
+        journal, place.journal = place.journal, Journal(str(tmp_path / "session"), Roots(str(place.root)))
+        journal._begin("c", "a command", False)
+        folder = journal._begin_told()
+        command = ShellCommand(
+            "echo x >> a; rm b; mv d e; echo y > new",
+            str(place.root),
+            {"PATH": os.environ["PATH"]},
+            confinement={"landlock": None},
+            watched=(str(place.root),),
+            before=folder,
+        )
+        await processes.run(command)
+        (tmp_path / "session/journal.lock").unlink()
+        assert set(place.left()) == {"a", "b", "d", "d/f", "e", "e/f", "new"}
+        place.journal.undo(None, Consent(unsure=True))
+        assert place.tree() == before
+        place.journal.close()

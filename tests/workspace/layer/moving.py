@@ -36,9 +36,9 @@ class MovingChanges:
         return CommitReport(tuple(done), tuple(conflicts))
 
     @contextmanager
-    def watched(self) -> Generator[Watching]:
+    def watched(self, *, is_told: bool = False) -> Generator[Watching]:
         self.looks += 1
-        yield ToldOf(None)
+        yield ToldOf(None, "")
 
 
 def _take_out(changes: Sequence[StagedChange]) -> dict[str, str]:

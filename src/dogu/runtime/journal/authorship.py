@@ -14,8 +14,7 @@ from dogu.workspace.snapshot.rows import BY_LINK
 from dogu.workspace.staged import Share
 
 if TYPE_CHECKING:
-    from dogu.workspace.snapshot.rows import SnapshotRow
-    from dogu.workspace.snapshot.trees import TreeChange
+    from dogu.workspace.snapshot.rows import SnapshotRow, TreeChange
     from dogu.workspace.staged import Stamp, Written
 
     Opened = Callable[[SnapshotRow, str], BinaryIO]  # see `ChangeWatch.opened`

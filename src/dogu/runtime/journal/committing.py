@@ -31,6 +31,7 @@ from dogu.runtime.journal.states import (
 )
 from dogu.runtime.journal.steps import Step
 from dogu.runtime.journal.undo import MANY
+from dogu.runtime.journal.words import lost_notes
 from dogu.workspace import fs
 from dogu.workspace.held import git_folder, head_of, held, related, untold
 from dogu.workspace.linked import names_of_linked
@@ -64,31 +65,6 @@ class Staged(msgspec.Struct):
     def notes(self) -> tuple[str, ...]:
         """What can't be kept, in words for a user."""
         return lost_notes(self.lost)
-
-
-def lost_notes(lost: Sequence[tuple[str, int]]) -> tuple[str, ...]:
-    """Say which files, with their sizes in bytes, can't be undone because there is no room to keep them."""
-    if not lost:
-        return ()
-    names = ", ".join(path for path, _ in lost[:3])
-    size_mb = (sum(size for _, size in lost) + 999_999) // 1_000_000
-    if len(lost) > 3:
-        return (
-            told(
-                "Can't be undone: there is no room to keep it (journal.keep): {names} and {count} more, {size} MB "
-                "in all.",
-                names=names,
-                count=len(lost) - 3,
-                size=size_mb,
-            ),
-        )
-    return (
-        told(
-            "Can't be undone: there is no room to keep it (journal.keep): {names}, {size} MB.",
-            names=names,
-            size=size_mb,
-        ),
-    )
 
 
 class Stager:

@@ -18,7 +18,7 @@ from dogu.workspace.staged import Share, Written
 if TYPE_CHECKING:
     from dogu.runtime.journal.authorship import Opened
     from dogu.runtime.journal.log import ChangeRecord
-    from dogu.workspace.snapshot.trees import TreeChange
+    from dogu.workspace.snapshot.rows import TreeChange
     from dogu.workspace.staged import Later, Stamp
 
 

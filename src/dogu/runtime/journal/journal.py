@@ -17,20 +17,18 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
 from dogu.runtime.journal.authorship import Authorship
 from dogu.runtime.journal.choice import Consent, Wanted
-from dogu.runtime.journal.committing import Stager, lost_notes
+from dogu.runtime.journal.committing import Stager
 from dogu.runtime.journal.entries import Entries, Entry, net_changes
 from dogu.runtime.journal.jobs import JobWrites, asked, shared_out
 from dogu.runtime.journal.kept import Keeping, Kept
 from dogu.runtime.journal.log import FILE_NAME, ChangeRecord, Damage, JournalLog, Record, RecordKind
 from dogu.runtime.journal.net import NetChange, net_to_now
-from dogu.runtime.journal.peers import peers_of
 from dogu.runtime.journal.reach import JournalReach
 from dogu.runtime.journal.remains import let_go, noted
-from dogu.runtime.journal.states import MISSING, NEW_FOLDER, NOT_KEPT, UNKNOWN_MODE, State, state_in_log
+from dogu.runtime.journal.states import State
 from dogu.runtime.journal.undo import (
     Restorer,
     UndoPlan,
-    UndoRefusal,
     UndoReport,
     alone,
     contents_of,
@@ -38,7 +36,7 @@ from dogu.runtime.journal.undo import (
     tried_again,
     undo_title,
 )
-from dogu.runtime.journal.watch import ChangeWatch, ToldOf, UnwatchedError
+from dogu.runtime.journal.watch import TOLD_POSITION, ChangeWatch, ToldOf, UnwatchedError, own_write
 from dogu.runtime.journal.words import unsure_notes, writable
 from dogu.workspace.atomic_write import AtomicWriter
 from dogu.workspace.files import FileChange
@@ -48,7 +46,7 @@ from dogu.workspace.roots import Roots
 from dogu.workspace.staged import CommitReport, Later, StagedChange, Watching, Written
 
 if TYPE_CHECKING:
-    from dogu.workspace.snapshot.trees import TreeChange
+    from dogu.workspace.snapshot.rows import TreeChange
 
 
 def _tell_nobody(_paths: Sequence[str]) -> None:
@@ -106,11 +104,13 @@ class Journal:
                 notes += await to_thread.run_sync(self._end)
 
     @contextmanager
-    def watched(self) -> Generator[Watching]:
-        """Look at the roots before and after; see `CommandChanges`."""
+    def watched(self, *, is_told: bool = False) -> Generator[Watching]:
+        """Take what is told of a command, or look at the roots before and after; see `CommandChanges`."""
         with self._lock:
-            self._begin_watch()
-        told_of = ToldOf(self._watch.keeps)
+            before = self._begin_told() if is_told else ""
+            if not is_told:
+                self._begin_watch()
+        told_of = ToldOf(None if is_told else self._watch.keeps, before)
         try:
             yield told_of
         finally:
@@ -186,25 +186,12 @@ class Journal:
     def before_write(self, change: FileChange) -> None:
         """Keep what a file held before it is written; see `WriteObserver`."""
         with self._lock:
-            old, kept_bytes = MISSING, 0
-            if change.old is not None:
-                old = state_in_log(change.old.status, change.old.digest, change.old_mode or 0, change.old.attributes())
-                if change.new is None:
-                    old = msgspec.structs.replace(old, peers=peers_of(change.path, change.old.status, self._roots.all))
-                if self.kept.take_room(old.size):
-                    kept_bytes = old.size
-                else:
-                    old = msgspec.structs.replace(old, where=NOT_KEPT)
-                    self._notes += lost_notes([(change.path, old.size)])
-            mode = UNKNOWN_MODE if change.old_mode is None else change.old_mode
-            new = MISSING if change.new is None else State("file", mode, len(change.new), change.new_digest)
-            outside = not self._is_inside(change.path)
-            made = [ChangeRecord(os.fsencode(path), MISSING, NEW_FOLDER, outside) for path in change.made]
-            written = ChangeRecord(os.fsencode(change.path), old, new, outside)
-            record = self._record("changes", (*made, written))
-            content = change.old.blocks() if change.old and kept_bytes else ()
+            write = own_write(change, self._roots, self.kept, self._is_inside)
+            self._notes += write.notes
+            record = self._record("changes", write.records)
+            content = change.old.blocks() if change.old and write.kept_bytes else ()
             try:
-                self._log.append(record, content, durable=True, content_bytes=kept_bytes)
+                self._log.append(record, content, durable=True, content_bytes=write.kept_bytes)
             except OSError as error:
                 raise explain(error, self.folder) from error  # not of the disk that the file is on
 
@@ -261,7 +248,7 @@ class Journal:
                     for number, changes in list(self._known.unfinished.items()):
                         refused = self._restorer.finish(number, changes, reach)
                         self._restorer.note_finished(number, refused)
-                        self._let_go([change.source for change in changes if change.source], refused)
+                        self.finished += let_go([change.source for change in changes if change.source], refused)
             self._watch.close()
             self._catch_up()
 
@@ -323,15 +310,6 @@ class Journal:
         """Have whoever starts next finish what is done inside, if it is killed."""
         return noted(self._pending, self.folder, sources) if self._pending else nullcontext()
 
-    def _let_go(self, sources: Sequence[str], refused: Sequence[UndoRefusal]) -> None:
-        """Let go of the layers that a killed commit took from; what could not be put in place is kept, and told."""
-        paths = ", ".join(each.path for each in refused[:3])
-        for folder in let_go(sources, is_whole=not refused):
-            note = told(
-                "Not put in place: {paths}. The command's own version is in {folder}.", paths=paths, folder=folder
-            )
-            self.finished.append(note)
-
     def _begin(self, call_id: str, title: str, snapshot: bool) -> None:
         with self._lock:
             try:
@@ -354,13 +332,15 @@ class Journal:
         self._catch_up()
         if self._now is None and any(job.ask() for job in self._jobs):
             with suppress(UnwatchedError):
-                self._look()
+                self._look(is_full=False)
 
-    def _look(self, written: Written | None = None) -> tuple[list[TreeChange], list[TreeChange]]:
-        """Look at the roots and note what jobs did; return all that changed, and what isn't known to be theirs."""
+    def _look(self, written: Written | None = None, *, is_full: bool) -> tuple[list[TreeChange], list[TreeChange]]:
+        """Look at the roots, fully or at what is told, and note what jobs did; return all that changed, and what isn't
+        known to be theirs."""
         known = asked(self._jobs)
         began_ns = time.time_ns()
-        seen = self._watch.look([*known, written] if written is not None else known)
+        is_full = is_full or any(job.record.position != TOLD_POSITION for job in self._jobs)
+        seen = self._watch.look([*known, written] if written is not None else known, is_full=is_full)
         left, owned = shared_out(self._jobs, seen, written, began_ns, self._watch.opened)
         for job, own in owned:
             self._note_of_job(job, own)
@@ -370,14 +350,23 @@ class Journal:
     def _note_of_job(self, job: JobWrites, own: Sequence[TreeChange]) -> None:
         self._catch_up()
         changes, contents = self._watch.as_records(own, {}, self._is_inside, self.kept, own.__contains__)
-        notes = self._watch.notes if any(change.is_loss for change in changes) else ()
+        notes = self._watch.notes_on(changes)
         number = max(self._known.last_number, self._now.number if self._now else 0) + 1
         self._log.append(job.note(number, changes, notes), contents, durable=True)
         self._catch_up()
 
+    def _begin_told(self) -> str:
+        """Begin to take what is told of a command; return where its supervisor is to note what it changes."""
+        self._look_for_jobs()
+        folder = self._watch.begin_told()
+        self._notes += self._watch.unseen()
+        self._now = self._record("look", position=TOLD_POSITION)
+        self._log.append(self._now)
+        return folder
+
     def _begin_watch(self) -> None:
         try:
-            self._look()
+            self._look(is_full=True)
         except UnwatchedError as error:
             self._log.append(self._record("changes", notes=(str(error),)))
             self._notes.append(str(error))
@@ -417,7 +406,11 @@ class Journal:
         number = self._now.number if self._now else 0
         ended_s = time.time() if since is None else 0.0
         try:
-            everything, seen = self._look(written) if since is None else (self._watch.resume(since),) * 2
+            if since is None:
+                is_full = self._now is None or self._now.position != TOLD_POSITION
+                everything, seen = self._look(written, is_full=is_full)
+            else:
+                everything = seen = self._watch.resume(since)
         except UnwatchedError as error:
             self._log.append(self._record("changes", notes=(str(error),)))
             self._notes.append(str(error))
@@ -426,13 +419,15 @@ class Journal:
         self._catch_up()
         noted = self._known.calls.get(number)
         already = {change.path: change.after for change in noted.changes} if noted else {}
+        if written is not None and not written.is_whole and self._now and self._now.position == TOLD_POSITION:
+            self._notes.append(told("Not all that it changed could be noted: what is missing can't be undone."))
         has_ended = later is None and not self._jobs
         covers = None
         if written is not None:
             covers = Authorship(written, everything, self._watch.opened, has_ended=has_ended).covers
         changes, contents = self._watch.as_records(seen, already, self._is_inside, self.kept, covers)
         if changes:
-            notes = self._watch.notes if any(change.is_loss for change in changes) else ()
+            notes = self._watch.notes_on(changes)
             self._notes += (*notes, *unsure_notes(changes))
             record = msgspec.structs.replace(self._record("changes", tuple(changes), notes=notes), ended_s=ended_s)
             self._log.append(record, contents, durable=True)

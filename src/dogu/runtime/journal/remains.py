@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 
+from dogu.language import told
 from dogu.runtime.journal.entries import Entries
 from dogu.runtime.journal.log import FILE_NAME, JournalLog
+from dogu.runtime.journal.undo import UndoRefusal
 from dogu.runtime.journal.watch import discard_remains, has_remains
 from dogu.workspace import fs
 from dogu.workspace.layer.make import COMMITTING, aside_of
@@ -80,18 +82,26 @@ def interrupted(pending: str) -> list[tuple[str, str]]:
     return found
 
 
-def let_go(sources: Iterable[str], is_whole: bool) -> list[str]:
-    """Say that the layers of these entries are no longer needed; not `is_whole`: they hold what nobody could place.
+def let_go(sources: Iterable[str], refused: Sequence[UndoRefusal]) -> list[str]:
+    """Let go of the layers that a killed commit took from; what could not be put in place is kept.
 
-    Returns where that is then.
+    Returns where that is then, in words for a user.
     """
     kept: list[str] = []
+    paths = ", ".join(each.path for each in refused[:3])
     for layer in {layer for source in sources if (layer := _layer_of(source))}:
         with suppress(OSError):
             fs.unlink(os.path.join(layer, COMMITTING))
-            if not is_whole:
-                fs.rename(layer, aside_of(layer))
-                kept.append(aside_of(layer))
+            if refused:
+                folder = aside_of(layer)
+                fs.rename(layer, folder)
+                kept.append(
+                    told(
+                        "Not put in place: {paths}. The command's own version is in {folder}.",
+                        paths=paths,
+                        folder=folder,
+                    )
+                )
     return kept
 
 

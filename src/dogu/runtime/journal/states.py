@@ -13,8 +13,8 @@ import msgspec
 from dogu.workspace import fs
 from dogu.workspace.digest import digest_of, digest_of_blocks
 from dogu.workspace.openat import Place
-from dogu.workspace.syscalls import KEPT_XATTRS, LAYERS_XATTRS, read_xattrs
 from dogu.workspace.system import IS_LINUX
+from dogu.workspace.xattrs import KEPT_XATTRS, LAYERS_XATTRS, read_xattrs
 
 StateKind = Literal["missing", "file", "link", "folder", "fifo", "device", "other"]
 UNKNOWN_MODE = -1

@@ -1,4 +1,5 @@
-"""Finding out from outside what a call changed: the roots looked at before and after, what differs put into records.
+"""Finding out from outside what a call changed, and putting it into records: by what the kernel tells of a command,
+else by looking at the roots before and after. What dogu's own tools write is put into records here too.
 
 Above: `journal`. Below: `workspace.snapshot`.
 """
@@ -12,27 +13,43 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from io import BytesIO
-from typing import TYPE_CHECKING, BinaryIO, TypeGuard
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeGuard
 
 import msgspec
 
 from dogu.language import told
 from dogu.runtime.journal.kept import IN_LOG_BYTES, Kept
 from dogu.runtime.journal.log import ChangeRecord
-from dogu.runtime.journal.states import KEPT_APART, MISSING, State, digest_by_stamp
+from dogu.runtime.journal.peers import peers_of
+from dogu.runtime.journal.states import (
+    KEPT_APART,
+    MISSING,
+    NEW_FOLDER,
+    NOT_KEPT,
+    UNKNOWN_MODE,
+    State,
+    digest_by_stamp,
+    state_in_log,
+)
+from dogu.runtime.journal.words import lost_notes
 from dogu.workspace import fs
 from dogu.workspace.digest import digest_of, digest_of_blocks
 from dogu.workspace.sandbox.work import mounts_below, repositories
-from dogu.workspace.snapshot.rows import BY_LINK
+from dogu.workspace.snapshot.rows import BY_LINK, TOLD
 
 if TYPE_CHECKING:
+    from dogu.workspace.files import FileChange
+    from dogu.workspace.roots import Roots
     from dogu.workspace.snapshot.limits import SnapshotLimits
-    from dogu.workspace.snapshot.trees import SnapshotRow, TreeChange, TreeSnapshots
+    from dogu.workspace.snapshot.rows import SnapshotRow, TreeChange
+    from dogu.workspace.snapshot.told import ToldChanges
+    from dogu.workspace.snapshot.trees import TreeSnapshots
     from dogu.workspace.staged import Later, Written
 
 _GOING = "tree.going"
 _LOCK_NAME = "journal.lock"
 _MOST_NAMED = 5
+TOLD_POSITION = -1  # instead of where an index ends: nothing was looked at
 _REST = 10  # after a look in vain, for so many times as long as it took
 
 
@@ -49,6 +66,7 @@ class ChangeWatch:
         self._roots = roots
         self._limits = limits
         self._snapshots: TreeSnapshots | None = None
+        self._told: ToldChanges | None = None
         self._owner = -1
         self._too_many = ""
         self._rests_until_s = 0.0
@@ -58,10 +76,10 @@ class ChangeWatch:
         """Where the snapshot's index ends; for `resume` in another process."""
         return self._snapshots.position if self._snapshots else 0
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the last look could not keep, in words for a user."""
-        return self._snapshots.notes if self._snapshots else ()
+    def notes_on(self, changes: Sequence[ChangeRecord]) -> tuple[str, ...]:
+        """Say in words for a user what of these couldn't be kept, if anything."""
+        lost = [(os.fsdecode(change.path), change.before.size) for change in changes if change.is_loss]
+        return (self._snapshots.notes if lost and self._snapshots else ()) or lost_notes(lost)
 
     @property
     def keeps(self) -> tuple[str, int] | None:
@@ -73,8 +91,16 @@ class ChangeWatch:
             os.makedirs(self._going, mode=0o700, exist_ok=True)
         return self._going, least_bytes
 
+    def begin_told(self) -> str:
+        """Return a folder in which a command's supervisor is to note what it changes. Raises OSError."""
+        self.own()
+        self._told = self._told or self._begun_told()
+        return self._told.begin()
+
     def forget_going(self) -> None:
-        """Let go of what was kept of files that are there yet."""
+        """Let go of what was kept of files that are there yet, and of what was noted."""
+        if self._told is not None:
+            self._told.forget()
         shutil.rmtree(self._going, ignore_errors=True)
 
     def unseen(self) -> tuple[str, ...]:
@@ -95,8 +121,18 @@ class ChangeWatch:
             self._owner = _lock(os.path.join(self._folder, _LOCK_NAME))
         return self._owner >= 0
 
-    def look(self, known: Iterable[Written] = ()) -> list[TreeChange]:
-        """Return what changed since the last look, also where it is `known` to be. Raises `UnwatchedError`."""
+    def look(self, known: Iterable[Written] = (), *, is_full: bool = True) -> list[TreeChange]:
+        """Return what changed since the last look of what is told, and with a full one of all in the roots, also where
+        it is `known` to be. Raises `UnwatchedError`.
+        """
+        told_of = [] if self._told is None else self._told.look()
+        if not is_full:
+            return told_of
+        paths = {change.path for change in told_of}
+        seen = [change for change in self._look_at_all(known) if change.path not in paths]
+        return sorted([*told_of, *seen], key=lambda change: change.path)
+
+    def _look_at_all(self, known: Iterable[Written]) -> list[TreeChange]:
         from dogu.workspace.snapshot.trees import TooManyEntriesError
 
         started_s = time.monotonic()
@@ -120,6 +156,10 @@ class ChangeWatch:
 
     def resume(self, position: int) -> list[TreeChange]:
         """Return what changed since a process that is dead had looked. Raises `UnwatchedError`."""
+        if position == TOLD_POSITION:
+            self._told = self._begun_told()
+            self._told.resume()
+            return self._told.look()
         try:
             self._snapshots = self._begun()
             self._snapshots.load(position)
@@ -130,13 +170,24 @@ class ChangeWatch:
         return self.look()
 
     def _begun(self) -> TreeSnapshots:
-        """Of the roots, and the repositories that they are worktrees of: their commits go there."""
         from dogu.workspace.snapshot.trees import TreeSnapshots
 
-        # Beside the session lie others, and what the program keeps is nobody's work.
-        exclude = (os.path.dirname(self._folder), self._folder)
-        looked_at = [*self._roots, *repositories(self._roots)]
-        return TreeSnapshots(self._folder, looked_at, exclude, self._limits)
+        return TreeSnapshots(self._folder, self._looked_at, self._own_folders, self._limits)
+
+    def _begun_told(self) -> ToldChanges:
+        from dogu.workspace.snapshot.told import ToldChanges
+
+        return ToldChanges(self._going, self._looked_at, self._own_folders)
+
+    @property
+    def _looked_at(self) -> list[str]:
+        """The roots, and the repositories that they are worktrees of: their commits go there."""
+        return [*self._roots, *repositories(self._roots)]
+
+    @property
+    def _own_folders(self) -> tuple[str, str]:
+        """Beside the session lie others, and what the program keeps is nobody's work."""
+        return os.path.dirname(self._folder), self._folder
 
     def as_records(
         self,
@@ -168,7 +219,7 @@ class ChangeWatch:
                     continue
             elif change.is_time_only:
                 pass  # nothing of it goes
-            elif change.before is not None and (self._is_large_object(change.before) or change.before.is_lost):
+            elif change.before is not None and self._is_apart(change.before):
                 before = self._adopted(change.before, before, kept)
             elif (data := self._content(change.before)) is not None:
                 before = msgspec.structs.replace(before, digest=digest_of(data), size=len(data), where=size)
@@ -188,7 +239,7 @@ class ChangeWatch:
             return BytesIO(data)
         status = os.lstat(path)
         is_it = (status.st_mtime_ns, status.st_ctime_ns, status.st_ino) == row.stamp
-        return open(path if is_it else os.path.join(self._going, f"{row.stamp[2]}"), "rb")
+        return open(path if is_it else self._file_of(row), "rb")
 
     def discard(self) -> None:
         """Remove what served only the looks."""
@@ -205,37 +256,53 @@ class ChangeWatch:
             os.close(self._owner)
             self._owner = -1
 
+    def _is_apart(self, row: SnapshotRow) -> bool:
+        """Whether what a file held is kept, if at all, in a file of its own, which needn't be read."""
+        if row.where >= TOLD and self._told is not None:
+            return row.size > IN_LOG_BYTES
+        return self._is_large_object(row) or row.is_lost
+
+    def _file_of(self, row: SnapshotRow) -> str:
+        """Return the file that nobody else has in which a content is kept; where none is, its name leads to nothing."""
+        if row.where >= TOLD and self._told is not None and self._told.is_kept_apart(row):
+            return self._told.file_of(row)
+        if row.where == BY_LINK and self._snapshots is not None:
+            return self._snapshots.contents.file_of(row)
+        return os.path.join(self._going, f"{row.stamp[2]}")
+
     def _is_large_object(self, row: SnapshotRow | None) -> TypeGuard[SnapshotRow]:
         return row is not None and row.where == BY_LINK and row.size > IN_LOG_BYTES
 
     def _adopted(self, row: SnapshotRow, state: State, kept: Kept) -> State:
         """Keep a large object by the second name that it was given, or what was kept of a file as it went."""
-        if row.is_lost:
-            path = os.path.join(self._going, f"{row.stamp[2]}")
-            with suppress(OSError):
-                status = os.lstat(path)
-                is_it = (status.st_size, status.st_mtime_ns, status.st_nlink) == (row.size, row.stamp[0], 1)
-                if is_it and kept.adopt(path, state):
-                    return msgspec.structs.replace(state, where=KEPT_APART)
-        elif self._snapshots is not None and kept.adopt(self._snapshots.contents.file_of(row), state):
-            return msgspec.structs.replace(state, where=KEPT_APART)
-        return state
+        path = self._file_of(row)
+        with suppress(OSError):
+            status = os.lstat(path)
+            is_it = (status.st_size, status.st_mtime_ns, status.st_nlink) == (row.size, row.stamp[0], 1)
+            if (is_it or row.where == BY_LINK) and kept.adopt(path, state):
+                return msgspec.structs.replace(state, where=KEPT_APART)
+        return msgspec.structs.replace(state, where=KEPT_APART) if kept.file_of(state) else state
 
     def _names(self, changes: Sequence[TreeChange]) -> dict[int, list[str]]:
         """Return all names, by inode, that the changed files had of which there were several."""
         rows = [
             (change.path, row) for change in changes for row in (change.before, change.after) if row and row.links > 1
         ]
-        if self._snapshots is None or not rows:
+        if not rows:
             return {}
-        names = self._snapshots.names_of({row.stamp[2] for _, row in rows})
+        looks = self._snapshots if self._told is None or self._told.is_empty else self._told
+        names = looks.names_of({row.stamp[2] for _, row in rows}) if looks is not None else {}
         for path, row in rows:
             if path not in names.setdefault(row.stamp[2], []):
                 names[row.stamp[2]].append(path)
         return names
 
     def _content(self, row: SnapshotRow | None) -> bytes | None:
-        return self._snapshots.contents.of(row) if row is not None and self._snapshots is not None else None
+        if row is None:
+            return None
+        if row.where >= TOLD:
+            return self._told.content(row) if self._told is not None else None
+        return self._snapshots.contents.of(row) if self._snapshots is not None else None
 
     def _state(self, row: SnapshotRow | None) -> State:
         if row is None:
@@ -257,8 +324,9 @@ class ChangeWatch:
 class ToldOf:
     """Holds what it is told of a command last; see `staged.Watching`."""
 
-    def __init__(self, keeps: tuple[str, int] | None) -> None:
+    def __init__(self, keeps: tuple[str, int] | None, before: str) -> None:
         self.keeps = keeps
+        self.before = before
         self.last: tuple[Written | None, Later | None] = (None, None)
 
     def __call__(self, written: Written | None, later: Later | None = None) -> None:
@@ -271,6 +339,33 @@ def _with_peers(state: State, row: SnapshotRow | None, path: str, names: Mapping
         return state
     others = tuple(os.fsencode(other) for other in names.get(row.stamp[2], ()) if other != path)
     return msgspec.structs.replace(state, peers=others)
+
+
+class OwnWrite(NamedTuple):
+    """A write's records, how many bytes of what was there go into the log, and what is said of what doesn't."""
+
+    records: tuple[ChangeRecord, ...]
+    kept_bytes: int
+    notes: tuple[str, ...]
+
+
+def own_write(change: FileChange, roots: Roots, kept: Kept, is_inside: Callable[[str], bool]) -> OwnWrite:
+    """Return what is to be noted of a write that is about to happen."""
+    old, kept_bytes, notes = MISSING, 0, ()
+    if change.old is not None:
+        old = state_in_log(change.old.status, change.old.digest, change.old_mode or 0, change.old.attributes())
+        if change.new is None:
+            old = msgspec.structs.replace(old, peers=peers_of(change.path, change.old.status, roots.all))
+        if kept.take_room(old.size):
+            kept_bytes = old.size
+        else:
+            old = msgspec.structs.replace(old, where=NOT_KEPT)
+            notes = lost_notes([(change.path, old.size)])
+    mode = UNKNOWN_MODE if change.old_mode is None else change.old_mode
+    new = MISSING if change.new is None else State("file", mode, len(change.new), change.new_digest)
+    outside = not is_inside(change.path)
+    made = [ChangeRecord(os.fsencode(path), MISSING, NEW_FOLDER, outside) for path in change.made]
+    return OwnWrite((*made, ChangeRecord(os.fsencode(change.path), old, new, outside)), kept_bytes, notes)
 
 
 def has_remains(folder: str) -> bool:

@@ -112,3 +112,28 @@ def _bounded(lines: Sequence[str]) -> list[str]:
     if len(lines) <= _MOST_LINES:
         return list(lines)
     return [*lines[:_MOST_LINES], say("... and {count} more", count=len(lines) - _MOST_LINES)]
+
+
+def lost_notes(lost: Sequence[tuple[str, int]]) -> tuple[str, ...]:
+    """Say which files, with their sizes in bytes, can't be undone because there is no room to keep them."""
+    if not lost:
+        return ()
+    names = ", ".join(path for path, _ in lost[:3])
+    size_mb = (sum(size for _, size in lost) + 999_999) // 1_000_000
+    if len(lost) > 3:
+        return (
+            told(
+                "Can't be undone: there is no room to keep it (journal.keep): {names} and {count} more, {size} MB "
+                "in all.",
+                names=names,
+                count=len(lost) - 3,
+                size=size_mb,
+            ),
+        )
+    return (
+        told(
+            "Can't be undone: there is no room to keep it (journal.keep): {names}, {size} MB.",
+            names=names,
+            size=size_mb,
+        ),
+    )

@@ -56,7 +56,9 @@ def become(
         _reset_signals(is_deaf_to_keys=order.get("is_deaf_to_keys", False))
         step = "exec"
         _wait_for_go(complaints)
+        step = "watch"
         _tell_writes(order)
+        step = "exec"
         _execute(_argv(order), order["environment"])
     except (OSError, ValueError, ImportError, LookupError, RuntimeError, MemoryError) as error:
         os.write(complaints, _complaint(error, step))
@@ -103,7 +105,8 @@ def _tell_writes(order: dict[str, Any]) -> None:
         program = _argv(order)[0]
         if order.get("confinement") and not (b"/" in program and os.stat(program).st_mode & stat.S_ISUID):
             no_new_privileges()
-        tell_writes(order["told_to"])
+        if not tell_writes(order["told_to"]) and order.get("before"):
+            raise OSError(errno.ENOTSUP, "nothing is told")  # and nobody has looked beforehand
 
 
 def _limit(order: dict[str, Any]) -> None:

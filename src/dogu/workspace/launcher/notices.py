@@ -27,6 +27,10 @@ _CONTINUE = 1
 _HERE = -100
 _MOST_AT_ONCE = 200  # until others are heard again
 _PATH_BYTES = 4096
+OPENED_AGAIN = b"/proc/", b"/dev/fd/", b"/dev/std"
+_STREAMS = {b"/dev/stdin": b"0", b"/dev/stdout": b"1", b"/dev/stderr": b"2"}
+_PLACE = os.O_PATH | os.O_CLOEXEC if hasattr(os, "O_PATH") else 0
+_MOST_LINKS = 8
 
 
 class Notice(NamedTuple):
@@ -53,11 +57,11 @@ def can_tell(*, is_confined: bool = True) -> bool:
         return False
 
 
-def tell(to: socket.socket, lines: bytes) -> None:
+def tell(to: socket.socket, lines: bytes) -> bool:
     """Have the calls that a filter (`seccomp.telling`) names told to whoever is at the other end.
 
     For this process and what it starts; between fork and exec. Where the kernel refuses, as it does to those who could
-    still gain privileges and aren't the system's root, nothing is told.
+    still gain privileges and aren't the system's root, nothing is told: False.
     """
     program = _Program(len(lines) // 8, lines)
     for flags in (_NEW_LISTENER | _WAIT_KILLABLE, _NEW_LISTENER):
@@ -65,7 +69,8 @@ def tell(to: socket.socket, lines: bytes) -> None:
         if listener >= 0:
             socket.send_fds(to, [b"."], [listener])
             os.close(listener)
-            return
+            return True
+    return False
 
 
 class Notices:
@@ -144,6 +149,52 @@ def path_of(notice: Notice, folder: int | None, path: int | None) -> bytes:
     link = f"/proc/{notice.pid}/cwd" if descriptor == _HERE else f"/proc/{notice.pid}/fd/{descriptor}"
     above = os.readlink(os.fsencode(link))
     return above + b"/" + text if text else above
+
+
+def opened_again(path: bytes, pid: int) -> bytes:
+    """Return the path of what a process opens by the number that it has it open with; else the path as it is."""
+    above, _, name = path.rpartition(b"/")
+    number = _STREAMS.get(path, name if above in (b"/dev/fd", b"/proc/self/fd", b"/proc/%d/fd" % pid) else b"")
+    return os.readlink(b"/proc/%d/fd/%s" % (pid, number)) if number.isdigit() else path
+
+
+def leads_to(path: bytes, root: bytes = b"") -> bytes:
+    """Return where a file would be made by a name that may be a link to nothing, beneath another process's `root`."""
+    for _ in range(_MOST_LINKS):
+        try:
+            path = os.path.join(os.path.dirname(path), os.readlink(root + path))
+        except OSError:
+            break
+        with suppress(OSError):
+            path = os.path.join(_place(root, os.path.dirname(path)), os.path.basename(path))
+    return path
+
+
+def through_links(path: bytes, pid: int, *, follows: bool) -> bytes:
+    """Return a path as a process sees it without the links in it, the last of which is one only where it `follows`.
+
+    Where it leads nowhere it stays as it is.
+    """
+    if path.startswith(b"/proc/self/"):
+        path = b"/proc/%d/" % pid + path.removeprefix(b"/proc/self/")
+    root = b"/proc/%d/root" % pid
+    if follows:
+        with suppress(OSError):
+            return _place(root, path)
+    with suppress(OSError):
+        above, _, name = path.rstrip(b"/").rpartition(b"/")
+        found = os.path.join(_place(root, above or b"/"), name)
+        return leads_to(found, root) if follows else found
+    return path
+
+
+def _place(root: bytes, path: bytes) -> bytes:
+    """Raises OSError."""
+    opened = os.open(root + path, _PLACE)
+    try:
+        return os.readlink(b"/proc/self/fd/%d" % opened)
+    finally:
+        os.close(opened)
 
 
 def _text(pid: int, pointer: int) -> bytes:

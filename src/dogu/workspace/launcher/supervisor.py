@@ -204,7 +204,7 @@ class Supervisor:
         elif self._order.get("watched"):
             from dogu.workspace.launcher.writes import Writes
 
-            self._writes = Writes(self._order["watched"], self._order.get("keeps"))
+            self._writes = Writes(self._order["watched"], self._order.get("keeps"), self._order.get("before"))
         if self._notices:
             self._order["told_to"] = self._notices.far
 

@@ -20,9 +20,18 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
-from dogu.workspace.launcher.going import Going
+from dogu.workspace.launcher.before import Before, Going
 from dogu.workspace.launcher.libc import libc
-from dogu.workspace.launcher.notices import Notice, Notices, path_of, tell
+from dogu.workspace.launcher.notices import (
+    OPENED_AGAIN,
+    Notice,
+    Notices,
+    leads_to,
+    opened_again,
+    path_of,
+    tell,
+    through_links,
+)
 from dogu.workspace.launcher.others import ALL, Others
 from dogu.workspace.launcher.seccomp import telling
 
@@ -33,13 +42,11 @@ _NO_FOLLOW = 0x100  # AT_SYMLINK_NOFOLLOW
 _NO_REPLACE, _EXCHANGE = 1, 2
 _KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE
 _PLACE = os.O_PATH | os.O_CLOEXEC if hasattr(os, "O_PATH") else 0
-_MOST_PATHS = 100_000
+_MOST_PATHS, _MOST_PATHS_BEFORE = 100_000, 500_000
 _MOST_AWAITED = 100
 _PACKET_BYTES = 60_000
 _MOST_OPEN = 2000
 GONE, NEW, FOREIGN = 0, -1, -2  # instead of an inode: nothing, one that isn't known yet, somebody else's since
-_OPENED_AGAIN = b"/proc/", b"/dev/fd/", b"/dev/std"
-_STREAMS = {b"/dev/stdin": b"0", b"/dev/stdout": b"1", b"/dev/stderr": b"2"}
 _OWN_NS = 2_000_000_000  # what changes a file longer after the call isn't taken for the command's
 
 _Item = TypeVar("_Item", tuple[bytes, "Stamp", int, int], tuple[bytes, bytes])
@@ -75,6 +82,7 @@ _REMOVE, _REMOVEAT = _Call("remove", None, 0), _Call("remove", 0, 1)
 _RENAME, _RENAMEAT = _Call("rename", None, 0), _Call("rename", 0, 1, flags=4)
 _SET, _SETAT = _Call("change", None, 0, follows=True), _Call("change", 0, 1, follows=True, flags=3)
 _SETAT4 = _Call("change", 0, 1, follows=True, flags=4)
+_SET_OPEN = _Call("change", 0)  # also by a descriptor that can only read: that of a folder
 _CALLS: dict[str, dict[int, _Call]] = {
     "x86_64": {
         **{2: _OPEN, 85: _CREATE, 257: _OPENAT, 437: _OPEN_ANYHOW},  # open, creat, openat, openat2
@@ -88,6 +96,7 @@ _CALLS: dict[str, dict[int, _Call]] = {
         **{92: _SET, 94: _SET_LINK, 260: _SETAT4},  # chown
         **{132: _SET, 235: _SET, 261: _Call("change", 0, 1, follows=True), 280: _SETAT},  # utimes
         **{188: _SET, 189: _SET_LINK, 197: _SET, 198: _SET_LINK},  # xattrs
+        **{91: _SET_OPEN, 93: _SET_OPEN, 190: _SET_OPEN, 199: _SET_OPEN},  # fchmod, fchown, fsetxattr, fremovexattr
     },
     "aarch64": {
         **{
@@ -103,33 +112,38 @@ _CALLS: dict[str, dict[int, _Call]] = {
         **{34: _MAKEAT, 33: _MAKEAT, 37: _Call("link", 0, 1), 36: _Call("make", 1, 2)},
         **{53: _Call("change", 0, 1, follows=True), 452: _SETAT, 54: _SETAT4, 88: _SETAT},
         **{5: _SET, 6: _SET_LINK, 14: _SET, 15: _SET_LINK},
+        **{52: _SET_OPEN, 55: _SET_OPEN, 7: _SET_OPEN, 16: _SET_OPEN},
     },
 }
-# Told only if an argument has any of these bits: opens that write, times that are set by a path. What is done to an
-# open file isn't told, since it was opened for writing, but for what takes away of what it held.
+# Told only if an argument has any of these bits: opens that write, times that are set by a path.
 _FLAGGED = {
     "x86_64": ((2, 1, _WRITES), (257, 2, _WRITES), (280, 1, 0xFFFFFFFF)),
     "aarch64": ((56, 2, _WRITES), (88, 1, 0xFFFFFFFF)),
 }
 
 
-def tell_writes(to: socket.socket) -> None:
+def tell_writes(to: socket.socket) -> bool:
     """Have them told; see `notices.tell`. The last step before exec: what this process opens to write itself waits."""
     machine = os.uname().machine
     flagged = _FLAGGED[machine]
     others = _CALLS[machine].keys() - {number for number, _, _ in flagged}
-    tell(to, telling(machine, sorted(others), flagged))
+    return tell(to, telling(machine, sorted(others), flagged))
 
 
 class Writes(Notices):
     """Notes what is written beneath `roots` (absolute, real paths), and lets the kernel do it.
 
-    `keeps` are a folder for what files hold that go by that, and of how many bytes.
+    `keeps` are a folder for what files hold that go by that, and of how many bytes. Where nobody has looked at the
+    roots beforehand, what paths were is noted in the folder `before`.
     """
 
-    def __init__(self, roots: Sequence[bytes], keeps: tuple[bytes, int] | None = None) -> None:
+    def __init__(
+        self, roots: Sequence[bytes], keeps: tuple[bytes, int] | None = None, before: bytes | None = None
+    ) -> None:
         super().__init__()
+        self._before = Before(before)
         self._going = Going(*keeps) if keeps is not None else None
+        self._most = _MOST_PATHS if before is None else _MOST_PATHS_BEFORE
         self._calls = _CALLS[os.uname().machine]
         self._roots = [(root.rstrip(b"/"), os.open(root, _PLACE | os.O_DIRECTORY)) for root in roots]
         self._noted: dict[bytes, tuple[Stamp, int, int]] = {}
@@ -141,7 +155,8 @@ class Writes(Notices):
 
     def decide(self, notice: Notice) -> None:
         """Note what the call is about to change."""
-        if self._is_over or len(self._noted) >= _MOST_PATHS:
+        if self._is_over or len(self._noted) >= self._most:
+            self._before.is_whole = False
             return
         self._note_made()
         call = self._calls[notice.number]
@@ -149,29 +164,37 @@ class Writes(Notices):
         named = path_of(notice, call.folder, call.path)
         if call.does in ("rename", "link"):
             self._decide_on_two(notice, call, named, flags)
-            return
-        if named.startswith(_OPENED_AGAIN):
-            named = _opened_again(named, notice.pid)
+        else:
+            self._decide_on_path(notice, call, named, flags)
+
+    def _decide_on_path(self, notice: Notice, call: _Call, named: bytes, flags: int) -> None:
+        follows = call.follows and not flags & _NO_FOLLOW
+        if named.startswith(OPENED_AGAIN):
+            named = opened_again(named, notice.pid)
             if named.startswith(b"/proc/"):
                 self._others.opens_unseen()
-        path = self._resolved(named, follows=call.follows and not flags & _NO_FOLLOW)
+        path = self._found(named, notice.pid, follows=follows)
         stamp = _stamp(path)
         if call.does == "remove":
             if self.still_waits(notice) and not _is_full(path, stamp):  # git tries each folder
-                self._keep(path, stamp, goes=True)
                 self._note(path, stamp, GONE)
+                self._keep(path, stamp, goes=True)
         elif (call.does != "make" if stamp else call.does != "change") and self.still_waits(notice):
             self._decide_on_one(path, stamp, is_open=call.does == "open")
+            if call.cuts is not None:
+                self._keep(path, stamp, goes=False)
             self._note_share(stamp, call, notice.words, flags)
 
     def _keep(self, path: bytes, stamp: Stamp, *, goes: bool) -> None:
-        if self._going is not None and stamp and stamp[1]:
-            self._going.keep(path, stamp[2], goes=goes)
+        if stamp and stamp[1]:
+            self._before.keep(path, stamp[2], goes=goes)
+            if self._going is not None:
+                self._going.keep(path, stamp[2], goes=goes)
 
     def _decide_on_one(self, path: bytes, stamp: Stamp, *, is_open: bool) -> None:
+        self._note(path, stamp, stamp[2] if stamp else NEW)
         if is_open:
             self._keep(path, stamp, goes=False)
-        self._note(path, stamp, stamp[2] if stamp else NEW)
         if not stamp:
             self._made.append(path)
         elif stamp[1]:
@@ -208,6 +231,7 @@ class Writes(Notices):
         self._is_over = True
         self._noted, self._moves, self._made, self._until_ns = {}, [], [], {}
         self._others.close()
+        self._before.close()
 
     def _note_made(self) -> None:
         """Find out which inodes were made, of what is there yet."""
@@ -223,6 +247,7 @@ class Writes(Notices):
                     continue
                 self._noted[path] = before, stamp[2], until_ns
                 self._until_ns[stamp[2]] = until_ns
+                self._before.made(stamp[2])
                 if stamp[1] and not self._others.has_made(path, stamp[2]):
                     self._until_ns[stamp[2]] = 0
 
@@ -255,6 +280,8 @@ class Writes(Notices):
         while some := list(islice(rest, _MOST_OPEN)):
             yield {"shares": some}
         yield {"open": [(inode, until_ns) for inode, until_ns in open_ns.items() if inode not in foreign][:_MOST_OPEN]}
+        yield {"is_whole": self._before.is_whole}
+        self._before.begin_anew()
         self._noted, self._moves = {}, []
         self._until_ns = {inode: over_ns + _OWN_NS for inode, until_ns in open_ns.items() if until_ns >= over_ns}
 
@@ -263,29 +290,50 @@ class Writes(Notices):
 
         Where one of the two lies elsewhere, it is noted of a file; what was in a folder then, nobody has seen.
         """
-        path = self._beneath(named)
-        target = self._beneath(path_of(notice, *((None, 1) if call.folder is None else (2, 3))))
+        second = path_of(notice, *((None, 1) if call.folder is None else (2, 3)))
+        path, target = (self._beneath(each, notice.pid) for each in (named, second))
         stamp, there = _stamp(path) if path else (), _stamp(target) if target else ()
         is_free_only = call.does == "link" or flags & _NO_REPLACE
         is_taken = there and (is_free_only or (not flags & _EXCHANGE and _is_full(target, there)))
         is_folder_leaving = bool(stamp) and not stamp[1] and not target
+        if is_folder_leaving:
+            self._before.leaves(path)
         if (path and not stamp and call.does != "link") or is_taken or is_folder_leaving:
             return
         if not self.still_waits(notice):
             return
-        is_own = bool(stamp) and bool(self._until_ns.get(stamp[2]))
         if target:
-            if not flags & _EXCHANGE and there[2:] != stamp[2:]:
-                self._keep(target, there, goes=True)
-            self._note(target, there, stamp[2] if stamp else NEW)
-            if not stamp:
-                self._made.append(target)
+            self._note_target(target, there, stamp, goes=not flags & _EXCHANGE and there[2:] != stamp[2:])
         if stamp and call.does == "link":
             self._note(path, stamp, stamp[2])
-        elif stamp:
-            self._note_moved(path, target, stamp, there if flags & _EXCHANGE else (), is_own=is_own)
+        elif call.does == "rename":
+            self._note_rename((path, stamp), (target, there), is_exchange=bool(flags & _EXCHANGE))
+
+    def _note_target(self, target: bytes, there: Stamp, stamp: Stamp, *, goes: bool) -> None:
+        """Note what a rename or a link puts in a place, and what lies `there` until then."""
+        self._note(target, there, stamp[2] if stamp else NEW)
+        if goes:
+            self._keep(target, there, goes=True)
+        if not stamp:
+            self._made.append(target)
+
+    def _note_rename(self, one: tuple[bytes, Stamp], other: tuple[bytes, Stamp], *, is_exchange: bool) -> None:
+        (path, stamp), (target, there) = one, other
+        is_own = bool(stamp) and bool(self._until_ns.get(stamp[2]))
+        if stamp:
+            self._note_moved(path, target, stamp, there if is_exchange else (), is_own=is_own)
+        if stamp and not target:
+            self._keep(path, stamp, goes=True)
+        aside = path
+        if is_exchange and stamp and there:
+            aside = target + b"\0"  # a name that none can have
+            self._before.moved(path, aside, stamp[2])
+            self._before.moved(target, path, there[2])
+        self._before.moved(aside, target, stamp[2] if stamp else 0)
 
     def _note(self, path: bytes, stamp: Stamp, now: int) -> None:
+        if path not in self._noted:
+            self._before.note(path)
         until_ns = time.time_ns() + _OWN_NS
         before, then, own_ns = self._noted.get(path, (stamp, stamp[2] if stamp else GONE, until_ns))
         if stamp:
@@ -306,10 +354,19 @@ class Writes(Notices):
         if there and not there[1]:
             self._moves.append((target, path))
 
-    def _beneath(self, path: bytes) -> bytes:
+    def _found(self, path: bytes, pid: int, *, follows: bool) -> bytes:
+        """Resolve a path; where nobody has looked beforehand, also one that leads into a root by links outside."""
+        try:
+            return self._resolved(path, follows=follows)
+        except OSError as error:
+            if error.errno != errno.EXDEV or not self._before.is_noting:
+                raise
+        return self._resolved(through_links(path, pid, follows=follows), follows=follows)
+
+    def _beneath(self, path: bytes, pid: int) -> bytes:
         """Return as below, of a link the place where it lies, and b"" for what isn't beneath a root."""
         try:
-            return self._resolved(path, follows=False)
+            return self._found(path, pid, follows=False)
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
@@ -321,10 +378,15 @@ class Writes(Notices):
         above, _, name = path.rstrip(b"/").rpartition(b"/")
         if name in (b"", b".", b".."):
             return self._opened(path)
-        if follows:
-            with suppress(OSError):
-                return self._opened(path)
-        return self._opened(above) + b"/" + name
+        place = self._opened(above) + b"/" + name
+        if not follows:
+            return place
+        try:
+            return self._opened(place)
+        except FileNotFoundError:
+            return leads_to(place)
+        except OSError:
+            return place
 
     def _opened(self, path: bytes) -> bytes:
         for root, place in self._roots:
@@ -350,13 +412,6 @@ def _stamp(path: bytes) -> Stamp:
     if stat.S_ISDIR(status.st_mode):
         return (0, 0, status.st_ino)
     return (status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-
-
-def _opened_again(path: bytes, pid: int) -> bytes:
-    """Return the path of what a process opens by the number that it has it open with; else the path as it is."""
-    above, _, name = path.rpartition(b"/")
-    number = _STREAMS.get(path, name if above in (b"/dev/fd", b"/proc/self/fd", b"/proc/%d/fd" % pid) else b"")
-    return os.readlink(b"/proc/%d/fd/%s" % (pid, number)) if number.isdigit() else path
 
 
 def _is_full(path: bytes, stamp: Stamp) -> bool:

@@ -117,9 +117,9 @@ class CommandLayers:
         job = self._jobs.job(pgid)
         return job.written if job is not None else None
 
-    def watched(self) -> AbstractContextManager[Watching]:
-        """Look at the roots before and after, for a command without layers; see `CommandChanges.watched`."""
-        return self._changes.watched()
+    def watched(self, *, is_told: bool) -> AbstractContextManager[Watching]:
+        """Find out what a command without layers changes; see `CommandChanges.watched`."""
+        return self._changes.watched(is_told=is_told)
 
     def keep(self, layers: Layers, changes: Sequence[StagedChange], force: Collection[str] = ()) -> CommitReport:
         """Put the changes into the workspace; what others changed meanwhile is a conflict, but for paths in `force`."""

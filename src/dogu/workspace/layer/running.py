@@ -19,7 +19,7 @@ from dogu.language import sentence, told
 from dogu.workspace.launcher.layers import holds_renames
 from dogu.workspace.launcher.notices import can_tell
 from dogu.workspace.layer.ending import Ending, Settled
-from dogu.workspace.process.command import AskHost, NoLayerError, Processes, ProcessResult, ShellCommand
+from dogu.workspace.process.command import AskHost, NoLayerError, NotToldError, Processes, ProcessResult, ShellCommand
 from dogu.workspace.process.interactive import check_talk
 from dogu.workspace.sandbox.ladder import Confined
 from dogu.workspace.sandbox.watch import Signature, Watch, changes, fixed_places
@@ -172,7 +172,7 @@ class CommandRunner:
     async def _on_the_roots(
         self, command: ShellCommand, how: How, context: CallContext
     ) -> tuple[ProcessResult, Settled]:
-        """Run it on the roots themselves, and look at them before and after."""
+        """Run it on the roots themselves, told of what it changes, else looking at them before and after."""
         if how.is_preview or (self._ending is not Ending.KEEP and not how.is_reading):
             message = told("Not run: its changes can't be held back here, to be shown before they are kept.")
             raise ToolError(ErrorKind.REFUSED, message)
@@ -186,11 +186,21 @@ class CommandRunner:
         return result, Settled((why,) if why else (), put_back=tuple(put_back), runs_later=tuple(changed))
 
     async def _watched(self, layers: CommandLayers, command: ShellCommand, context: CallContext) -> ProcessResult:
-        """Run it, and have the roots looked at before and after, and it told what was written meanwhile."""
+        """Run it, and have found out what it changes: by what its supervisor is told, where no way is open to it of
+        which that isn't told, else by looking at the roots before and after."""
         roots = [root for root in self._roots if root != "/"] if can_tell() else []
-        watched = (*roots, *repositories(roots))
-        async with _looking(layers) as tell_written:
-            command = msgspec.structs.replace(command, watched=watched, keeps=tell_written.keeps)
+        command = msgspec.structs.replace(command, watched=(*roots, *repositories(roots)))
+        is_told = "seccomp" in (command.confinement or {}) and len(roots) == len(self._roots)
+        try:
+            return await self._found_out(layers, command, context, is_told=is_told)
+        except NotToldError:
+            return await self._found_out(layers, command, context, is_told=False)
+
+    async def _found_out(
+        self, layers: CommandLayers, command: ShellCommand, context: CallContext, *, is_told: bool
+    ) -> ProcessResult:
+        async with _looking(layers, is_told=is_told) as tell_written:
+            command = msgspec.structs.replace(command, keeps=tell_written.keeps, before=tell_written.before)
             result = await self._processes.run(command, context.report)
             tell_written(result.written, layers.later(result.pgid) if result.background_pids else None)
         return result
@@ -260,9 +270,9 @@ def _wanted_to_rename(result: ProcessResult) -> bool:
 
 
 @asynccontextmanager
-async def _looking(layers: CommandLayers) -> AsyncGenerator[Watching]:
-    """Have the roots looked at before and after, where that is nobody else's to do."""
-    watched = layers.watched()
+async def _looking(layers: CommandLayers, *, is_told: bool) -> AsyncGenerator[Watching]:
+    """Have it found out what a command changes."""
+    watched = layers.watched(is_told=is_told)
     tell_written = await to_thread.run_sync(watched.__enter__)
     try:
         yield tell_written

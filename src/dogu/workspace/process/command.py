@@ -22,6 +22,10 @@ class NoLayerError(ToolError):
     """The layers that the command should have run in can't be made here: nothing has run."""
 
 
+class NotToldError(ToolError):
+    """The kernel doesn't tell what the command writes, and nobody has looked at the roots: nothing has run."""
+
+
 class AskHost(Protocol):
     """Asks whether a command may reach a host that isn't listed; `private` are addresses that aren't the internet's."""
 
@@ -50,7 +54,8 @@ class ShellCommand(msgspec.Struct, frozen=True):
     `until` it is waited for no longer than that, and goes on in the background; so does one past its `timeout_s` that
     `is_released_in_time`. `is_contained`: nothing of it can leave its confinement.
     What it writes beneath the folders `watched` (absolute, real) is noted, where the kernel tells it; what goes by that
-    it `keeps` in a folder, if it has so many bytes.
+    it `keeps` in a folder, if it has so many bytes. Where nobody has looked at them, what it changes is noted in the
+    folder `before`; then it doesn't run where the kernel doesn't tell (`NotToldError`).
     """
 
     text: str
@@ -71,6 +76,7 @@ class ShellCommand(msgspec.Struct, frozen=True):
     is_contained: bool = False
     watched: tuple[str, ...] = ()
     keeps: tuple[str, int] | None = None
+    before: str = ""
     shell: str = DEFAULT_SHELL
 
     @property

@@ -11,7 +11,7 @@ from typing import Any
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import joined, sentence, told
 from dogu.workspace.os_errors import limit_words
-from dogu.workspace.process.command import NoLayerError, ShellCommand
+from dogu.workspace.process.command import NoLayerError, NotToldError, ShellCommand
 
 _ENDING_SIGNALS = frozenset((1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 14, 15, 24, 25, 31))
 _LEAST_DESCRIPTORS = 128
@@ -21,6 +21,7 @@ _STEPS = {
     "sandbox": sentence("the sandbox could not be set up"),
     "limits": sentence("its limits could not be set"),
     "layer": sentence("its layer could not be made"),
+    "watch": sentence("nothing tells what it writes"),
     "exec": sentence("the program could not be started"),
     "streams": sentence("its streams could not be opened"),
 }
@@ -56,6 +57,8 @@ def start_failure(number: int, step: str, found: str = "") -> ToolError:
         message = told("The command could not start: {why} ({reason}).", why=why, reason=reason)
     if step == "layer":
         return NoLayerError(ErrorKind.START_FAILED, message)
+    if step == "watch":
+        return NotToldError(ErrorKind.START_FAILED, message)
     if number == errno.E2BIG:
         message += " " + told("It is too long for a command line: write it to a file and run that.")
     return ToolError(ErrorKind.START_FAILED, message)

@@ -71,5 +71,6 @@ def order_of(command: ShellCommand, is_live: bool) -> dict[str, Any]:
         "is_released_in_time": command.is_released_in_time,
         "watched": [os.fsencode(root) for root in command.watched],
         "keeps": (os.fsencode(command.keeps[0]), command.keeps[1]) if command.keeps is not None else None,
+        "before": os.fsencode(command.before) if command.before else None,
         "confinement": dict(command.confinement) if command.confinement else None,
     }

@@ -69,6 +69,7 @@ class SupervisorLine:
         self.code_page = 0
         self.is_settled = False
         self._written: dict[str, tuple[Stamp, int, int]] = {}
+        self._is_whole = True
         self._moves: list[tuple[str, str]] = []
         self._open_ns: dict[int, int] = {}
         self._shares: dict[int, Share] = {}
@@ -141,6 +142,7 @@ class SupervisorLine:
             )
             self._moves += [(os.fsdecode(old), os.fsdecode(new)) for old, new in facts.get("moves", ())]
             self._open_ns.update(facts.get("open", ()))
+            self._is_whole = facts.get("is_whole", self._is_whole)
             self._shares.update((inode, Share(*share)) for inode, share in facts.get("shares", ()))
         self._total_bytes = facts.get("bytes", self._total_bytes)
         self.code_page = facts.get("code_page", 0)
@@ -148,7 +150,7 @@ class SupervisorLine:
 
     def take_written(self) -> Written:
         """Return what the command was told to have written since this was asked last."""
-        written = Written(self._written, tuple(self._moves), self._open_ns, self._shares)
+        written = Written(self._written, tuple(self._moves), self._open_ns, self._shares, self._is_whole)
         self._written, self._moves, self._open_ns, self._shares = {}, [], {}, {}
         return written
 

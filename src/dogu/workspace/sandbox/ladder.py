@@ -20,6 +20,7 @@ from dogu.workspace.launcher import landlock, seccomp
 from dogu.workspace.launcher import network as sandbox_network
 from dogu.workspace.launcher.landlock import IOCTL_DEV, READ, READ_FILE, TRUNCATE, WRITE, WRITE_FILE
 from dogu.workspace.launcher.network import proxy_variables
+from dogu.workspace.launcher.notices import can_tell
 from dogu.workspace.sandbox import bubblewrap, places, work
 from dogu.workspace.sandbox.bubblewrap import View
 from dogu.workspace.sandbox.bubblewrap import arguments as bubblewrap_arguments
@@ -105,6 +106,11 @@ class Sandbox(msgspec.Struct, frozen=True):
     def makes_layers(self) -> bool:
         """Whether commands may run in layers: in the step that has mounts of its own."""
         return self.step is Step.BUBBLEWRAP
+
+    @property
+    def tells(self) -> bool:
+        """Whether all that commands write is told of, whether they have layers or not: then nobody looks beforehand."""
+        return self.step in (Step.BUBBLEWRAP, Step.LANDLOCK, Step.SECCOMP) and can_tell()
 
     @property
     def hosts(self) -> tuple[str, ...] | None:

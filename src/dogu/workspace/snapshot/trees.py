@@ -14,7 +14,6 @@ import stat
 import time
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -24,26 +23,22 @@ from dogu.workspace.snapshot.contents import Contents
 from dogu.workspace.snapshot.folder_events import FolderEvents
 from dogu.workspace.snapshot.index import Index
 from dogu.workspace.snapshot.limits import SnapshotLimits
-from dogu.workspace.snapshot.rows import BY_LINK, SnapshotRow, packed, unpacked
-from dogu.workspace.syscalls import read_xattrs
+from dogu.workspace.snapshot.rows import (
+    BY_LINK,
+    SnapshotRow,
+    TreeChange,
+    changes_of,
+    packed,
+    stamp_of_status,
+    unpacked,
+)
+from dogu.workspace.xattrs import read_xattrs
 
 _COMES_LAST = frozenset(
     ("node_modules", ".venv", "venv", "target", "build", "dist", ".tox", ".cache", "__pycache__", "vendor")
 )
 _RACY_NS = 50_000_000
 _ITSELF = "."  # a root, among what is in it
-
-
-class TreeChange(NamedTuple):
-    """What became of one path (absolute) between two looks; None is missing.
-
-    `is_time_only`: it is a file that was written again, or is another one, and holds the same.
-    """
-
-    path: str
-    before: SnapshotRow | None
-    after: SnapshotRow | None
-    is_time_only: bool = False
 
 
 _Rows = dict[str, SnapshotRow]
@@ -165,12 +160,7 @@ class TreeSnapshots:
             self._closed.close()
         self._is_first = False
         self._is_complete = True
-        changes = [
-            TreeChange(path, *change, is_time_only=not _differ(*change))
-            for path, change in found.changes.items()
-            if _differ(*change) or _was_written_again(*change)
-        ]
-        return sorted(changes, key=lambda change: change.path)
+        return changes_of(found.changes)
 
     @property
     def least_lost_bytes(self) -> int | None:
@@ -321,7 +311,7 @@ class TreeSnapshots:
         self, path: str, name: str, folder: int, status: os.stat_result, old: SnapshotRow | None, found: _Look
     ) -> SnapshotRow:
         is_folder = stat.S_ISDIR(status.st_mode)
-        stamp = _stamp(status)
+        stamp = stamp_of_status(status)
         if old is not None and (old.stamp, old.mode, old.is_fresh) == (stamp, status.st_mode, False):
             row = _with_attributes(old, folder, name, status) if is_folder else old
             if row != old:
@@ -346,7 +336,7 @@ class TreeSnapshots:
         """Look at a root's own mode, owner and attributes, as its row among those in it; all others lie in a folder."""
         status = os.fstat(handle)
         mode = stat.S_IFDIR | self._closed.mode_of(root, stat.S_IMODE(status.st_mode))
-        row = _with_attributes(SnapshotRow("folder", mode, 0, _stamp(status)), handle, _ITSELF, status)
+        row = _with_attributes(SnapshotRow("folder", mode, 0, stamp_of_status(status)), handle, _ITSELF, status)
         if old != row:
             found.note(root, old, row)
         return row
@@ -355,8 +345,8 @@ class TreeSnapshots:
         self, path: str, name: str, folder: int, status: os.stat_result, old: SnapshotRow | None, found: _Look
     ) -> SnapshotRow:
         if linked := self.contents.link(path, name, folder, status):
-            return SnapshotRow("file", linked.st_mode, linked.st_size, _stamp(linked), BY_LINK)
-        stamp, mode = _stamp(status), status.st_mode
+            return SnapshotRow("file", linked.st_mode, linked.st_size, stamp_of_status(linked), BY_LINK)
+        stamp, mode = stamp_of_status(status), status.st_mode
         if stat.S_ISDIR(mode):
             return SnapshotRow("folder", mode, 0, stamp)
         if stat.S_ISLNK(mode):
@@ -365,44 +355,6 @@ class TreeSnapshots:
             return SnapshotRow("fifo" if stat.S_ISFIFO(mode) else "other", mode, 0, stamp)
         size, where = self.contents.take(name, folder, status.st_size, old, can_be_rebuilt=found.is_late)
         return SnapshotRow("file", mode, size, stamp, where)
-
-
-def _differ(old: SnapshotRow | None, new: SnapshotRow | None) -> bool:
-    if old is None or new is None:
-        return old is not new
-    if (old.kind, old.mode, old.size, old.target, old.owner) != (new.kind, new.mode, new.size, new.target, new.owner):
-        return True
-    if None not in (old.xattrs, new.xattrs) and old.xattrs != new.xattrs:
-        return True
-    if new.kind != "file":
-        return False
-    if (old.where == BY_LINK or old.links > 1) and old.stamp[2] != new.stamp[2]:
-        return True
-    if old.where == BY_LINK:
-        return False
-    return old.stamp != new.stamp if -1 in (old.where, new.where) else old.where != new.where
-
-
-def _was_written_again(old: SnapshotRow | None, new: SnapshotRow | None) -> bool:
-    """Whether a file that holds the same is another one now, or says that it was written at another time."""
-    if old is None or new is None or new.kind != "file":
-        return False
-    return (old.stamp[0], old.stamp[2]) != (new.stamp[0], new.stamp[2])
-
-
-def _with_attributes(row: SnapshotRow, folder: int, name: str, status: os.stat_result) -> SnapshotRow:
-    return row._replace(
-        owner=(status.st_uid, status.st_gid),
-        links=1 if row.kind == "folder" else status.st_nlink - (row.where == BY_LINK),
-        is_sparse=row.kind == "file" and fs.is_sparse(status),
-        xattrs=() if row.kind == "link" else read_xattrs(folder, name),
-    )
-
-
-def _stamp(status: os.stat_result) -> tuple[int, int, int]:
-    # A folder's times change with what is in it, which is looked at by itself.
-    times = (0, 0) if stat.S_ISDIR(status.st_mode) else (status.st_mtime_ns, status.st_ctime_ns)
-    return times[0], times[1], status.st_ino
 
 
 def _entries(folder: int) -> Iterator[tuple[str, os.stat_result]]:
@@ -433,3 +385,12 @@ def _is_in(path: str, root: str) -> bool:
 
 def _is_inside(path: str, other: str) -> bool:
     return path != other and path.startswith(other.rstrip("/") + "/")
+
+
+def _with_attributes(row: SnapshotRow, folder: int, name: str, status: os.stat_result) -> SnapshotRow:
+    return row._replace(
+        owner=(status.st_uid, status.st_gid),
+        links=1 if row.kind == "folder" else status.st_nlink - (row.where == BY_LINK),
+        is_sparse=row.kind == "file" and fs.is_sparse(status),
+        xattrs=() if row.kind == "link" else read_xattrs(folder, name),
+    )
