@@ -152,6 +152,15 @@ def test_a_line_that_goes_without_its_indentation_leaves_none_of_it() -> None:
     assert after(text, "x = 1\n    y = 2\n", "") == "def f():\n    return x\n"
 
 
+def test_a_first_line_that_brings_its_own_indentation_takes_the_place_of_the_file_s() -> None:
+    text = '    <c>\n\t\t\t<p a="1"/>\n        </c>\n'
+    new = '            <p a="1"/>\n        </c>\n'
+    assert after(text, '<p a="1"/>\n        </c>\n', new) == f"    <c>\n{new}"
+    text = "for a in b:\n    c = 1\n    if d:\n        e()\n"
+    new = "\n    if d:\n        f()\n"
+    assert after(text, "if d:\n        e()\n", new) == f"for a in b:\n    c = 1\n{new}"
+
+
 @pytest.mark.parametrize(("old", "new"), [("limit = 30", "limit = 60"), ("00\n", "50\n")])
 def test_a_part_of_a_number_is_not_replaced_by_another_number(old: str, new: str) -> None:
     assert "part of a number" in refusal("limit = 300\n", old, new).reason

@@ -191,9 +191,7 @@ def _in_its_line(text: str, span: tuple[int, int], old: str, new: str) -> list[R
     line_start, line_end = text.rfind("\n", 0, span[0]) + 1, text.find("\n", span[1])
     before, after = text[line_start : span[0]], text[span[1] : line_end if line_end >= 0 else len(text)]
     lines = new.split("\n")
-    is_head = before != "" and not before.strip() and new.startswith(before) and not old[0].isspace()
-    is_moved = "\n" not in old and new.strip() == old.strip()  # and meant to be
-    is_headed = is_head and not is_moved and not new[len(before) : len(before) + 1].isspace()
+    is_headed = before != "" and not before.strip() and not old[0].isspace() and _brings_indent(before, old, new)
     start = line_start if is_headed else span[0]
     headed = [Replacement(start, span[1], new)] * is_headed
     if len(lines) < 2 or old.endswith("\n"):
@@ -212,6 +210,15 @@ def _in_its_line(text: str, span: tuple[int, int], old: str, new: str) -> list[R
     if rest and lines[-1].strip() and (is_comment_mark(last) or not _takes_over(lines, at, rest)):
         raise UncleanError(f"{rest[:20]!r}, behind old_string in its line, would end another: send whole lines")
     return headed
+
+
+def _brings_indent(before: str, old: str, new: str) -> bool:
+    """Whether `new` begins with the blanks `before` that its first line has in the file, or others instead of them."""
+    if new[:1] == "\n":
+        return new.lstrip("\n").startswith(before)
+    own = indent_of(new.partition("\n")[0])
+    is_moved = "\n" not in old and new.strip() == old.strip()  # and meant to be
+    return not is_moved and (own == before or (own != "" and {*own}.isdisjoint(before)))
 
 
 def _takes_over(lines: list[str], at: int, rest: str) -> bool:
