@@ -138,3 +138,22 @@ def test_two_kinds_of_escapes_of_one_level_are_undone_together(text: str, escape
         "".join("\\" * (char in escaped) + char for char in string) for string in (text, text.replace("a", "other"))
     )
     assert written(text, old, new) == text.replace("a", "other")
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("a.py", "    a()\n    b()\n", "     a()\n     c()\n"),
+        ("a.py", "    a()\n", '    a(\\"x\\")\n'),
+        ("a.py", "    a()\n    b()\n", "    a()\\n    c()\n"),
+        ("a.yml", "  b: 1\n  c: 2\n", "   b: 1\n   c: 3\n"),
+        ("a.toml", 'b = "1"\n', "b = &quot;2&quot;\n"),
+    ],
+)
+def test_what_can_be_parsed_but_for_a_garbling_is_not_written_with_it(path: str, old: str, new: str) -> None:
+    heads = {"a.py": "def f():\n    x()\n", "a.yml": "a:\n  z: 0\n"}
+    assert written(heads.get(path, "") + old, old, new, path) is None
+
+
+def test_what_breaks_a_file_by_itself_is_written_as_it_is_meant() -> None:
+    assert written("def f():\n    a()\n", "    a()\n", "    try:\n        a()\n", "a.py") is not None

@@ -43,6 +43,7 @@ from dogu.workspace.edit_match.unescape import (
     check_escapes,
     is_json,
     readings,
+    ungarbled,
 )
 from dogu.workspace.edit_match.variants import find_variant
 from dogu.workspace.edit_match.views import FoldedText, fold, settle_endings, with_newlines
@@ -211,8 +212,9 @@ class _Matcher:
         copied = not reason and garbled_copy(old, written, self._text)
         if copied:
             reason = f"a line of new_string is garbled, which the file has so: {copied[:_LONGEST_SHOWN]}"
-        if not reason and found.stage == "exact" and self._writes_breaks_out(wanted, found):
-            reason = "new_string has \\n written out where its lines should end: send line breaks"
+        garbling = "" if reason or found.stage != "exact" else self._breaks_by(wanted, found)
+        if garbling:
+            reason = f"new_string can't be parsed there as it is, but it could without this: {garbling}"
         return Refused(Why.UNCLEAR, found.stage, reason, found.spans) if reason else None
 
     def _refuse_made(self, wanted: Wanted, found: Found) -> Refused | None:
@@ -241,16 +243,17 @@ class _Matcher:
                     return Refused(Why.UNCLEAR, found.stage, reason, ((place.start, place.end),))
         return None
 
-    def _writes_breaks_out(self, wanted: Wanted, found: Found) -> bool:
-        """Whether the text can be parsed with line breaks where `new` has `\\n`, and not as it was sent."""
-        if "\\n" not in wanted.new or "\\n" in wanted.old:
-            return False
-        sent, meant = (
-            spliced(self._text, [Replacement(*span, new) for span in found.spans])
-            for new in (wanted.new, wanted.new.replace("\\n", "\n"))
-        )
-        parses = still_parses(self._path, self._text, sent)
-        return not parses and still_parses(self._path, self._text, meant)
+    def _breaks_by(self, wanted: Wanted, found: Found) -> str:
+        """Name the garbling of `new` without which the text can be parsed, and can't as it was sent; empty for none."""
+
+        def parses(new: str) -> bool:
+            pieces = [Replacement(*span, new) for span in found.spans]
+            return still_parses(self._path, self._text, spliced(self._text, pieces))
+
+        ways = [(forgiven, new) for forgiven, new in ungarbled(wanted.new) if new != wanted.new]
+        if not ways or parses(wanted.new):
+            return ""
+        return next((forgiven for forgiven, new in ways if parses(new)), "")
 
     def _refuse_strings(self, wanted: Wanted) -> Refusal | None:
         if not wanted.old.strip():

@@ -61,6 +61,12 @@ def readings(old: str, new: str) -> Iterator[Reading]:
     yield from _without_diff_signs(old, new)
 
 
+def ungarbled(new: str) -> Iterator[tuple[str, str]]:
+    """Yield what a string may be garbled by, and the string without it: one level of escapes, or signs of a diff."""
+    yield from ((row.forgiven, _undone(new, row)) for row in _ESCAPES)
+    yield sentence("diff signs before the lines"), _without_sign(new, "+") or new
+
+
 # escapes
 
 
