@@ -106,6 +106,7 @@ def test_a_line_may_leave_its_block() -> None:
 def test_a_lost_final_line_break_joins_no_lines(path: str) -> None:
     text = "one: 1\ntwo: 2\nfour: 4\n"
     assert written(text, "two: 2\n", "three: 3", path) == "one: 1\nthree: 3\nfour: 4\n"
+    assert written("  a: 1\n  b: 2\n", "a: 1\n", "c: 3", path) == "  c: 3\n  b: 2\n"
     assert written("f(\n  a,\n  b)\n", "f(\n  a,\n", "f(a, ", path) == "f(a,   b)\n"
 
 

@@ -247,7 +247,7 @@ def test_what_is_there_once_is_replaced_and_nothing_else(text: str, data: st.Dat
     old = text[start:end]
     assume("\r" not in text and old.strip() and text.find(old) == start and text.find(old, start + 1) < 0)
     found = match_edit(text, old, "NEW")
-    is_whole = start == 0 or "\n" in (old[0], text[start - 1])
+    is_whole = old[0] == "\n" or not text[:start].rpartition("\n")[2].strip()
     joins = is_whole and old[-1] == "\n" and text[end : end + 1] not in ("", "\n")
     if isinstance(found, Refusal):  # what is cut: a word, a number, the text of a comment
         head = text[:start].rpartition("\n")[2]

@@ -90,7 +90,7 @@ def find_exact(text: str, old: str, new: str, expected: int | None, path: str = 
             check_numbers(text, span, old, new)
         for _, end in spans:
             check_rest(old, new, text[end : stop if (stop := text.find("\n", end)) >= 0 else len(text)])
-        whole = [_unjoined(text, span, old, new, path) for span in spans]
+        whole = [_unjoined(text, span, old, new) for span in spans]
         written = [
             lines
             or _deleted(text, span, old, new)
@@ -128,9 +128,9 @@ def _as_sent(text: str, span: tuple[int, int], old: str, new: str, path: str) ->
     return []
 
 
-def _unjoined(text: str, span: tuple[int, int], old: str, new: str, path: str) -> list[Replacement]:
-    """Return what to write where `new` lacks a line break at its edge that `old` has beside a line that both have, or
-    without which the text can't be parsed; empty where lines are joined as sent, or none are.
+def _unjoined(text: str, span: tuple[int, int], old: str, new: str) -> list[Replacement]:
+    """Return what to write where `new` lacks a line break at its edge that `old` has: behind whole lines, unless `new`
+    ends as what goes on does, and before a line that is kept or begins alike; empty where it lacks none.
 
     Raises `UncleanError` where `new` brings the line beside it again.
     """
@@ -141,15 +141,12 @@ def _unjoined(text: str, span: tuple[int, int], old: str, new: str, path: str) -
     ours, theirs = (string.strip("\n").split("\n") for string in (old, new))
     head = old[0] == "\n" != new[0] and start > 0 and text[start - 1] != "\n"
     tail = old[-1] == "\n" != new[-1] and text[end : end + 1] not in ("", "\n")
-    pieces = [Replacement(start + head, end - tail, new)]
     starts_alike = "" != indent_of(ours[0]) == indent_of(theirs[0]) or ours[0].split()[:1] == theirs[0].split()[:1]
     shared = {line.strip() for line in ours} & {line.strip() for line in theirs}
-    is_whole = start == 0 or "\n" in (old[0], text[start - 1])
+    is_whole = old[0] == "\n" or not text[text.rfind("\n", 0, start) + 1 : start].strip()
     lacks_end = tail and is_whole and new[-1] not in _GOES_ON_BEHIND
-    if lacks_end or (head and starts_alike) or ((head or tail) and any(map(word_chars, shared))):
-        return pieces
-    is_broken = (head or tail) and not still_parses(path, text, spliced(text, [Replacement(start, end, new)]))
-    return pieces if is_broken and still_parses(path, text, spliced(text, pieces)) else []
+    is_joined = lacks_end or (head and (starts_alike or any(map(word_chars, shared))))
+    return [Replacement(start + head, end - tail, new)] if is_joined else []
 
 
 def _outdented(text: str, span: tuple[int, int], old: str, new: str, path: str) -> list[Replacement]:
