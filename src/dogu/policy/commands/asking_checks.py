@@ -7,12 +7,23 @@ from collections.abc import Callable, Iterator, Sequence
 
 from dogu.language import told
 from dogu.policy.commands.effects import Danger, Effect
-from dogu.policy.commands.outgoing import check_loopback
+from dogu.policy.commands.outgoing import goes_to_this_machine
 from dogu.policy.commands.patterns import is_a, pattern
 from dogu.policy.commands.reading import Reading
 from dogu.policy.commands.values import check_value
-from dogu.workspace.shell_syntax import Word
+from dogu.workspace.shell_syntax import Part, PartKind, Word
 
+_HOST = re.compile(r"https://(?:[^/@]*@)?([\w.-]+)(?=[:/?#]|$)")
+_PROOF = re.compile(r"(?i)(?:-H|--header=)?(?:authorization|[\w-]*(?:token|key)):")
+_NOBODYS = frozenset("token api access auth secret password key bearer jwt".split())
+_KNOWN_AS = {
+    "gh": "github",
+    "gl": "gitlab",
+    "hf": "huggingface",
+    "npm": "npmjs",
+    "cf": "cloudflare",
+    "do": "digitalocean",
+}
 _SECRETS = re.compile(r"(?i)(?:^|,)secrets?(?:[./,]|$)")
 
 
@@ -32,10 +43,34 @@ def _kube(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
 
 
 def _asks(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
-    """What another machine is asked holds nothing that a command prints, but for a name, a number or the like."""
+    """What another machine is asked holds nothing that a command prints, but for a name, a number or the like.
+
+    Nor does it hold a secret of the environment, unless that goes where its name says: `$GITHUB_TOKEN` to github.com.
+    """
+    hosts = [match[1].lower() for word in words if (match := _HOST.match(word.prefix))]
     for index, word in enumerate(words[1:], 1):
-        if reading.hints.holds_output(word):
+        parts = word.expansions() if reading.hints.holds_output(word) else ()
+        gives = [part for part in parts if reading.hints.holds_output(Word((part,), word.raw))]
+        is_proof = _PROOF.match(word.prefix) is not None
+        if not all(_is_at_home(part, hosts) or (is_proof and _is_nobodys(part)) for part in gives):
             yield Danger(index, Effect.REACHES, told("it sends what a command prints"))
+
+
+def _is_nobodys(part: Part) -> bool:
+    """Whether a variable is a secret that bears no server's name: `$TOKEN`."""
+    is_secret = part.kind is PartKind.VARIABLE and is_a("secret_variable", part.text)
+    return is_secret and part.text.lower().partition("_")[0] in _NOBODYS
+
+
+def _is_at_home(part: Part, hosts: Sequence[str]) -> bool:
+    """Whether a variable bears the name of every server that is asked."""
+    if part.kind is not PartKind.VARIABLE or not is_a("secret_variable", part.text):
+        return False
+    begins = part.text.lower().partition("_")[0]
+    home = _KNOWN_AS.get(begins, begins)
+    return bool(hosts) and all(
+        re.fullmatch(rf"(?:.*\.)?{re.escape(home)}\.(?:com|org|net|io|ai|dev|co)", each) for each in hosts
+    )
 
 
 def _curl(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
@@ -43,7 +78,7 @@ def _curl(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     addresses = [words[at] for at in reading.operands] + [
         value for name, _, value in reading.taken if name == "--url" and value
     ]
-    if addresses and all(check_loopback(each) is None for each in addresses) and not _reads_files(reading):
+    if addresses and all(map(goes_to_this_machine, addresses)) and not _reads_files(reading):
         return
     yield from _asks(words, reading)
     asks_only = any(name in ("-G", "--get") for name, _, _ in reading.taken)

@@ -17,6 +17,9 @@ _GIT_VALUE_OPTIONS = frozenset(
 )
 _SYSTEM_FOLDERS = ("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/")
 _STEPS = frozenset(("break", "continue"))
+_OF_ENVIRONMENT = re.compile(
+    r"(?:\./)?\.?(?:venv|env|virtualenv)/bin/(?:python|pip)(?:3(?:\.\d+)?)?|(?:\./)?\.?venv/bin/pytest"
+)
 _ACTIVATES = re.compile(r"(?:\./)?\.?(?:venv|env|virtualenv)/bin/activate")
 
 
@@ -88,6 +91,8 @@ class Lists:
             return all(re.fullmatch(r"\d*", word.value or "-") for word in words[1:])
         if name in ("source", "."):
             return self.is_environment(words)
+        if texts == ["deactivate"]:
+            return self.names_any("python", "python3", "pip", "pytest")
         return (name in ("timeout", "read") and len(words) > 1) or texts in (
             ["nproc"],
             ["getconf", "_NPROCESSORS_ONLN"],
@@ -107,11 +112,15 @@ class Lists:
 
 
 def program_of(value: str | None) -> str | None:
-    """The name a rule means: a program of a system folder by its name alone, any other path as it is written."""
+    """The name a rule means: a program of a system folder or of the project's environment by its name alone.
+
+    Any other path counts as it is written.
+    """
     if value is None:
         return None
     folder, slash, name = value.rpartition("/")
-    return name if slash and f"{folder}/" in _SYSTEM_FOLDERS else value
+    is_known = f"{folder}/" in _SYSTEM_FOLDERS or _OF_ENVIRONMENT.fullmatch(value) is not None
+    return name if slash and is_known else value
 
 
 def shortened(text: str) -> str:

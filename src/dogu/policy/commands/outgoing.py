@@ -22,6 +22,9 @@ _HOST = re.compile(
 )
 _NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?\.?|")
 _NUMBERS = re.compile(r"(?:0[xX][0-9a-fA-F]*|\d+)(?:\.(?:0[xX][0-9a-fA-F]*|\d+))*\.?")
+_NAMES_AN_ADDRESS = re.compile(r"(?i)(?:^|\.)(?:(?:nip|sslip|xip)\.io|traefik\.me|rbndr\.us|1u\.ms)\.?$")
+_NAMES_THIS_MACHINE = re.compile(r"(?i)(?:^|[.-])127[.-]0[.-]0[.-]1\.[a-z]+\.[a-z]+\.?$")
+_OF_THIS_MACHINE = re.compile(r"(?:https?://)?(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?(?:[/?]|$)")
 _KEEPS_SECRETS = frozenset(("metadata", "instance-data"))
 
 
@@ -40,6 +43,12 @@ def _asked(word: Word) -> Finding | None:
         return None
     is_address = re.match(r"(?i)https?://|localhost|[\w-]+:\d", word.prefix or "") is not None
     return _url(word) if is_address else (Effect.REACHES, no_known_value(word))
+
+
+def goes_to_this_machine(word: Word) -> bool:
+    """Whether an address is this machine's own, whatever stands behind its host."""
+    match = _OF_THIS_MACHINE.match(word.prefix)
+    return match is not None and (word.value is not None or match.end() < len(word.prefix) or match[0][-1] in "/?")
 
 
 def check_loopback(word: Word) -> Finding | None:
@@ -124,6 +133,8 @@ def _is_plain_host(host: str, *, is_whole: bool) -> bool:
         return False
     if _NUMBERS.fullmatch(host):
         return _is_plain_number(host.removesuffix("."))
+    if _NAMES_AN_ADDRESS.search(host) and not _NAMES_THIS_MACHINE.search(host):
+        return False
     labels = host.lower().split(".")
     return labels[0] not in _KEEPS_SECRETS and not host.startswith("169.254.")
 

@@ -13,6 +13,7 @@ from dogu.language import told
 from dogu.policy.commands.effects import Danger, Effect, Hints
 from dogu.policy.commands.handed import handed_on
 from dogu.policy.commands.inner import DATA
+from dogu.policy.commands.outgoing import goes_to_this_machine
 from dogu.policy.commands.places import Finding, check_found, is_data, leads_outside, no_known_value, written
 from dogu.policy.commands.table import Option, Program
 from dogu.policy.commands.values import ONLY_READ, PLACES, check_config, check_value
@@ -337,7 +338,8 @@ class Reading:
             return check_config(value, self._program.names)
         if value.value is None and kind in PLACES:
             return self._wrong_with_place(kind, value)
-        if kind in _GOES_OUT and self.hints.holds_output(value):
+        is_here = kind == "url" and goes_to_this_machine(value)
+        if kind in _GOES_OUT and not is_here and self.hints.holds_output(value):
             return Effect.REACHES, told("it sends what a command prints")
         if kind in _NAMES_A_HOST and value.value is None:
             return self._wrong_with_spelled(kind, value)

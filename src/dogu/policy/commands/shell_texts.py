@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -38,6 +39,8 @@ class _Options:
 def shell_text(words: Sequence[Word]) -> list[Inner]:
     """Return the text of `sh -c TEXT`; an unknown one for a script (standard input is the judge's to look at)."""
     options = _Options()
+    if len(words) > 2 and words[1].value == "-n" and all(re.match(r"[^-+]", word.value or "-") for word in words[2:]):
+        return []  # a script that is only read
     while options.at < len(words):
         value = words[options.at].value
         if value in ("--version", "--help"):

@@ -67,7 +67,7 @@ def input_reason(name: str, words: Sequence[Word], command: Command) -> str:
 def feeds_plain_words(command: Command, words: Sequence[Word]) -> bool:
     """Whether what xargs reads are words none of which begins with a hyphen."""
     source = command.piped_from
-    if prints_a_word(source):
+    if prints_a_word(source) or prints_a_word(unfiltered(source)):
         return True
     texts = [word.value or "" for word in source.words] if source is not None else []
     if _names_refs(source):

@@ -24,6 +24,7 @@ _RUNS_OWN_CODE = frozenset(
 )
 _OWN_NUMBERS = frozenset(("?", "#", "$", "!"))
 _NUMBERS = frozenset((*_OWN_NUMBERS, "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "EPOCHSECONDS"))
+_ALWAYS_SET = frozenset(("HOME", "PWD", "SHELL", "USER", "LOGNAME", "HOSTNAME"))
 _GIVEN_BY_BASH = frozenset(("_", "REPLY", "MAPFILE", "BASH_REMATCH", "OPTARG", "COPROC", "DIRSTACK"))
 """Variables that get what was read, matched or run before, without being named."""
 _PRINTS_ELSEWHERE = frozenset(("which", "command", "go", "node"))  # a word, but a path that may lie anywhere
@@ -85,6 +86,7 @@ class Known:
         self._values: dict[str, list[Word]] = {}
         self._unknown: set[str] = set()
         self._is_open = False  # names may be set that don't stand in the text
+        self.paths_may_split = False  # it goes to a folder whose name holds a blank
         self._moves = False
         self.exported: set[str] = set()
         self.add(script)
@@ -105,6 +107,8 @@ class Known:
         if command.words and command.kind is not CommandKind.ARITHMETIC:
             self._note_builtin(command.words)
             self._moves = self._moves or command.words[0].value in ("cd", "pushd", "popd")
+        if command.words and command.words[0].text in ("cd", "pushd"):
+            self.paths_may_split |= any(re.search(r"\s", word.value or " ") for word in command.words[1:])
         named = set(names_set(command)) - ({command.name} if command.kind is CommandKind.LOOP else set())
         self._is_open = self._is_open or "" in named
         self._unknown |= named
@@ -136,6 +140,13 @@ class Known:
             return part.quoted and (not is_shells_own(part.text) or part.text in ("HOME", "PWD", "SHELL"))
         return all(_begins_plainly(value, part.quoted) or _prints_plainly(value) for value in values)
 
+    def may_be_empty(self, part: Part) -> bool:
+        """Whether a variable's value may be no text at all, as that of one that isn't set is."""
+        if part.kind is not PartKind.VARIABLE or part.text in _NUMBERS or part.text in _ALWAYS_SET:
+            return False
+        values = self._values.get(part.text)
+        return not values or self._is_unknown(part.text) or not all(value.prefix for value in values)
+
     def _is_unknown(self, name: str) -> bool:
         return self._is_open or name in self._unknown or name in _GIVEN_BY_BASH
 
@@ -160,9 +171,13 @@ class Known:
 
     def may_be_network(self, path: Word) -> bool:
         """Whether bash would open a connection: a path that the text puts together counts by what it becomes."""
-        reads = any(self._is_unknown(part.text) for part in path.expansions() if part.kind is PartKind.VARIABLE)
-        spelled = None if reads and path.prefix.startswith("/d") else self.spellings(path)
+        is_open = any(map(self._may_be_any_text, path.expansions()))
+        spelled = None if is_open and path.prefix.startswith("/d") else self.spellings(path)
         return spelled is None or any(re.match(r"/dev/(?:tcp|udp)/", text) for text in spelled)
+
+    def _may_be_any_text(self, part: Part) -> bool:
+        is_named = part.kind is PartKind.VARIABLE and _NAME.fullmatch(part.text) is not None
+        return part.kind is not PartKind.ARITHMETIC and (not is_named or self._is_unknown(part.text))
 
     def places(self, word: Word) -> list[Word] | None:
         """What a word that names a place may be; None when that can't be said."""
@@ -218,7 +233,10 @@ class Known:
         return values if is_whole and all(each.prefix and "{" not in each.raw for each in values) else []
 
     def may_hold_output(self, word: Word, seen: frozenset[str] = frozenset()) -> bool:
-        """Whether what a command prints, or what is read, may stand in a word; what `git rev-parse` prints is none."""
+        """Whether what a command prints, what is read, or a secret of the environment may stand in a word.
+
+        What `git rev-parse` prints is none.
+        """
         return any(self._gives_output(part, seen) for part in word.expansions())
 
     def _gives_output(self, part: Part, seen: frozenset[str]) -> bool:
@@ -230,7 +248,9 @@ class Known:
             return False
         if self._is_unknown(part.text) or "!" in part.operator or not _NAME.fullmatch(part.text):
             return True
-        return any(self.may_hold_output(value, seen | {part.text}) for value in self._values.get(part.text, ()))
+        if part.text not in self._values:
+            return is_a("secret_variable", part.text)
+        return any(self.may_hold_output(value, seen | {part.text}) for value in self._values[part.text])
 
     def _prints_what_is_known(self, part: Part, seen: frozenset[str]) -> bool:
         """Whether a substitution prints a word, or only what the command line itself says."""
@@ -271,7 +291,7 @@ def _begins_plainly(value: Word, quoted: bool) -> bool:
         return True
     if value.is_plain and (value.has_glob is False or value.prefix):
         text = value.prefix if value.has_glob else value.text
-        return not text.startswith(("-", "@")) and (quoted or not re.search(r"\s-|[*?\[]", value.text))
+        return not text.startswith(("-", "@")) and (quoted or not re.search(r"\s(?:-|$)|[*?\[]", value.text))
     return bool(value.prefix) and not value.prefix.startswith(("-", "@")) and quoted
 
 
@@ -343,6 +363,8 @@ def cannot_be_option(word: Word, known: Known) -> bool:
     parts = [part for part in word.parts if part.kind is not PartKind.LITERAL or part.text]
     if word.has_glob and not word.prefix:
         return False
+    if _may_leave_a_hyphen(parts, known):
+        return False
     for place, part in enumerate(parts):
         if part.kind is PartKind.LITERAL or (place and part.quoted):
             continue
@@ -351,9 +373,19 @@ def cannot_be_option(word: Word, known: Known) -> bool:
     return bool(parts)
 
 
+def _may_leave_a_hyphen(parts: Sequence[Part], known: Known) -> bool:
+    """Whether all that stands before a hyphen may be empty: `"$UNSET"-o`."""
+    for part in parts:
+        if part.kind is PartKind.LITERAL:
+            return part.text.startswith("-")
+        if part.kind is not PartKind.COMMAND and not known.may_be_empty(part):
+            return False
+    return False
+
+
 def _gives_no_option(part: Part, known: Known) -> bool:
     if part.kind in (PartKind.PROCESS, PartKind.ARITHMETIC):
         return True
     if part.kind is PartKind.VARIABLE:
         return known.is_no_option(part)
-    return prints_a_word(_printer(part.script))
+    return prints_a_word(_printer(part.script)) and (part.quoted or not known.paths_may_split)

@@ -16,7 +16,7 @@ from dogu.policy.commands.inner import DATA, UNKNOWN, Inner, ShellText, Tool
 from dogu.policy.commands.shell_texts import SHELLS, shell_text
 from dogu.policy.commands.table import find_program
 from dogu.policy.commands.wrapper_table import RUNNERS, WRAPPERS, Wrapper, wrapper
-from dogu.workspace.shell_syntax import Word
+from dogu.workspace.shell_syntax import Part, PartKind, Word
 
 _CALLBACKS = wrapper("-d -n -O -s -u -c", shell="-C")
 _FINDS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
@@ -43,6 +43,8 @@ _GOES_TO = (
     "--base-directory",
 )
 _SPLIT_ITS_WAY = re.compile(r"[\\$#\v\f\r]")
+# xargs that puts data in place of a text alone, whatever of its options stand before: none that would undo it behind.
+_REPLACES = re.compile(r"\S+ (?:(?:-[r0t]+|-P\d+|--null|--no-run-if-empty) )*-I ?[^\s-]+ (?!-)")
 _IS_LOADER = re.compile(r"ld(?:-linux|-musl)?[^/]*\.so[^/]*")
 
 
@@ -60,7 +62,14 @@ def inner_commands(name: str, words: Sequence[Word]) -> list[Inner]:
     found = WRAPPERS.get(name) or (_LOADER if _IS_LOADER.fullmatch(name) else None)
     if found is None:
         return _of_unknown(words) if find_program(name) is None else []
-    return _both_ways(found, _options_with_values(name, ""), _with_data(words) if found.adds else words)
+    if found.adds:
+        words, found = _with_data(words), replace(found, adds=_REPLACES.match(f"{_in_a_row(words)} ") is None)
+    return _both_ways(found, _options_with_values(name, ""), words)
+
+
+def _in_a_row(words: Sequence[Word]) -> str:
+    """The words, each of which is one behind the other only where it holds no blank."""
+    return " ".join(word.text if not re.search(r"\s", word.text) else "-" for word in words[:8])
 
 
 def _elsewhere(place: Place, words: Sequence[Word]) -> list[Inner]:
@@ -225,6 +234,9 @@ def _is_one_of(option: str, options: frozenset[str]) -> bool:
     return option in options or any(each.startswith(option) for each in options if len(option) > 2)
 
 
+_ANY = Part(PartKind.VARIABLE, "...", quoted=True)
+
+
 def _with_data(words: Sequence[Word]) -> list[Word]:
     """Put what can't be known where xargs would put data: in place of the text that `-I` names."""
     texts = [word.text for word in words]
@@ -234,10 +246,16 @@ def _with_data(words: Sequence[Word]) -> list[Word]:
     if not marks:
         return list(words)
     options = {at for at, text in enumerate(texts) if text.startswith("-") or texts[at - 1] in ("-I", "-J")}
-    return [
-        DATA if at not in options and any(mark in word.text for mark in marks) else word
-        for at, word in enumerate(words)
-    ]
+    return [word if at in options else _holding_data(word, marks) for at, word in enumerate(words)]
+
+
+def _holding_data(word: Word, marks: Sequence[str]) -> Word:
+    """The word with what can't be known in place of a mark; what it begins with stays."""
+    found = [word.text.find(mark) for mark in marks if mark in word.text]
+    if not found:
+        return word
+    begins = word.text[: min(found)] if word.is_plain and not word.has_glob else ""
+    return Word((Part(PartKind.LITERAL, begins, quoted=True), _ANY), word.raw) if begins else DATA
 
 
 def _operands(wrapper: Wrapper, words: Sequence[Word]) -> list[Inner]:
