@@ -138,7 +138,9 @@ def _cloud(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
             yield Danger(index, Effect.REACHES, told("sends data"))
     program = words[0].text.rpartition("/")[2]
     operands = [words[at].text for at in reading.operands]
-    hands_out = any(pattern("cloud_secret").search(text) for text in operands[:5])
+    hands_out = operands[:2] == ["auth", "describe"] or any(
+        pattern("cloud_secret").search(text) for text in operands[:5]
+    )
     begins = 1 if program == "aws" and len(operands) > 1 else 0  # a service may be called as a look is: `aws logs`
     look = next((at for at in range(begins, min(5, len(operands))) if is_a("cloud_look", operands[at])), None)
     before = operands[:look] if look is not None or operands[-1:] not in (["apps"], ["ps"]) else operands[:-1]

@@ -33,8 +33,18 @@ def _runs_what_it_fetched(script: Script) -> str:
         for word in command.words:
             if runs and basename(word.text) in fetched:
                 return told("it runs {path}, which it has fetched", path=word.text[:40])
-            runs |= _runs_a_file(basename(word.value or ""))
-    return ""
+            name = basename(word.value or "")
+            runs |= name in _BUILDS or _runs_a_file(name)
+    return next((found for each in script.commands if (found := _applies_what_it_fetches(each))), "")
+
+
+def _applies_what_it_fetches(command: Command) -> str:
+    """Say that git changes files as another machine says, by a pipe; '' when it doesn't."""
+    source = command.piped_from
+    while source is not None and _program(source) not in _FETCHES:
+        source = source.piped_from
+    applies = {"apply", "am"} & {word.text for word in command.words[1:4]}
+    return told("writes or removes files") if source is not None and _program(command) == "git" and applies else ""
 
 
 def _runs_a_file(name: str) -> bool:
@@ -99,9 +109,13 @@ def _fetched_to(command: Command) -> Iterator[str]:
 
 def _writes_into_what_it_unpacked(script: Script) -> str:
     """Say which place the text writes to in a folder that it unpacks to, which may bring links; '' when none."""
-    folders = {normpath(each) for command in script.commands for each in _unpacked_to(command)} - {"."}
+    unpacked = [normpath(each) for command in script.commands for each in _unpacked_to(command)]
+    folders = set(unpacked) - {"."}
     if not folders:
         return ""
+    twice = next((each for each in unpacked if each != "." and unpacked.count(each) > 1), "")
+    if twice:
+        return told("it writes to {target}", target=twice[:40])
     gone = [word.text for each in script.commands if _program(each) in ("cd", "pushd") for word in each.words[1:]]
     is_within = any(_is_below(normpath(each), folder) for each in gone for folder in folders)
     for text in (each for command in script.commands for each in _written_by(command)):

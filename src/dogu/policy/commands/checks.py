@@ -230,6 +230,16 @@ def _java(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
             yield Danger(at, Effect.RUNS, told("runs a program or code that no rule names"))
 
 
+_OF_TAP = frozenset("plugin repl build dump-config replay init".split())
+
+
+def _tap(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
+    """A word that isn't a test but a command of tap's own."""
+    for at in reading.operands[:1]:
+        if words[at].text in _OF_TAP:
+            yield Danger(at, Effect.RUNS, told("runs a program or code that no rule names"))
+
+
 def _rustc(words: Sequence[Word], reading: Reading) -> Iterator[Danger]:
     """What is made bears the source's name, unless it is told another."""
     is_told = any(name in ("-o", "--out-dir", "--crate-type", "--test") for name, _, _ in reading.taken)
@@ -352,4 +362,5 @@ CHECKS: dict[str, Callable[[Sequence[Word], Reading], Iterator[Danger]]] = {
     "cmake": _cmake,
     "java": _java,
     "rustc": _rustc,
+    "tap": _tap,
 }

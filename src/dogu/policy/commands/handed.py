@@ -21,6 +21,7 @@ from dogu.workspace.shell_syntax import Word
 
 _OPTION = re.compile(r"(--?[A-Za-z][\w.-]*)(?:=(.*))?", re.DOTALL)
 _SHORT = re.compile(r"(-[A-Za-z])([^=].*)", re.DOTALL)
+_OF_GIT = re.compile(r"(?i)(?:^|/)\.git/")
 _NOTHING = Word.literal("")
 
 
@@ -37,6 +38,19 @@ def of_unknown(words: Sequence[Word], hints: Hints) -> Iterator[Danger]:
         found = next(filter(None, (_beyond(name, each, following, hints.around) for each in meant)), None)
         if found is not None:
             yield Danger(at, *found)
+    yield from _of_operands(words, hints.around)
+
+
+def _of_operands(words: Sequence[Word], around: Surroundings) -> Iterator[Danger]:
+    """Yield a file of the repository's own, and the last of several operands where that is run by its name.
+
+    Many programs write what they make to the last one.
+    """
+    operands = [at for at, word in enumerate(words) if at and not word.prefix.startswith("-")]
+    for at in operands:
+        is_made = len(operands) > 1 and at == operands[-1] and not around.may_edit
+        if _OF_GIT.search(words[at].text) or (is_made and is_a("run_by_name", words[at].value)):
+            yield Danger(at, Effect.WRITES, told("it writes to {target}", target=words[at].text[:40]))
 
 
 def of_script(words: Sequence[Word], around: Surroundings) -> Iterator[Danger]:
