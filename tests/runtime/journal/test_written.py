@@ -575,6 +575,16 @@ async def test_nothing_needs_to_be_looked_at_beforehand(tmp_path: Path, heard: N
         place.journal.close()
 
 
+async def test_what_is_too_deep_to_have_a_path_is_told_as_not_noted(tmp_path: Path, heard: None):
+    deep = "import os\nfor _ in range(99): os.mkdir('n' * 50); os.chdir('n' * 50)\nopen('f', 'w').write('x')"
+    async with LocalProcesses() as processes:
+        place = told_place(tmp_path, processes)
+        await place.run(sys.executable, "-c", deep)
+        assert place.notes == ["Not all that it changed could be noted: what is missing can't be undone."]
+        place.journal.close()
+        await processes.run(ShellCommand("rm -rf n*", str(place.root), {"PATH": os.environ["PATH"]}))
+
+
 async def test_what_a_killed_process_was_told_of_is_found_out_by_the_next(tmp_path: Path, heard: None):
     async with LocalProcesses() as processes:
         place = told_place(tmp_path, processes)

@@ -159,6 +159,14 @@ class Writes(Notices):
             self._before.is_whole = False
             return
         self._note_made()
+        try:
+            self._decide(notice)
+        except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:  # it can write to what is too deep to have a path
+                self._before.is_whole = False
+            raise
+
+    def _decide(self, notice: Notice) -> None:
         call = self._calls[notice.number]
         flags = 0 if call.flags is None else notice.words[call.flags]
         named = path_of(notice, call.folder, call.path)
