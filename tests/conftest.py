@@ -27,12 +27,16 @@ LOCALE = TESTS.parent / "src" / "dogu" / "locale"
 SLOW = frozenset(
     """
     conformance e2e foreign agent/extensions policy/commands runtime/discovery runtime/hooks workspace/launcher
-    workspace/process workspace/sandbox
-    fleet/test_arena.py fleet/test_fleet_faults.py fleet/test_fleet_runs.py fleet/test_fleet_worlds.py
+    workspace/layer workspace/process workspace/sandbox
+    fleet/test_arena.py fleet/test_fleet_faults.py fleet/test_fleet_images.py fleet/test_fleet_runs.py
+    fleet/test_fleet_worlds.py
     runtime/journal/test_commit.py runtime/journal/test_killed.py runtime/journal/test_owners.py
-    test_blocking.py test_catalogs.py test_check_shape.py test_check_sizes.py test_docs.py test_examples.py
-    test_examples_extensions.py test_preloaded.py test_processes.py test_requirements.py test_startup.py
+    runtime/journal/test_written.py
+    test_blocking.py test_catalogs.py test_check_shape.py test_check_sizes.py test_docs.py test_docs_commands.py
+    test_examples.py test_examples_extensions.py test_extras.py test_other_systems.py test_preloaded.py
+    test_processes.py test_requirements.py test_startup.py
     tools/test_background_jobs.py tools/test_bombs.py tools/test_races.py tools/test_run_shell_command.py
+    tools/test_send_input.py
     workspace/test_atomic_write.py workspace/test_openat.py workspace/test_edit_match_laws.py
     workspace/test_power_loss.py workspace/test_walk.py workspace/web
     """.split()
