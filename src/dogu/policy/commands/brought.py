@@ -65,8 +65,9 @@ def _builds_what_it_brought(script: Script) -> str:
             within = within or named
         elif (named or within) and any(map(_builds, texts)):
             return told("it runs {path}, which it has fetched", path=(named or within)[:40])
-        brought = [*_cloned_to(texts), *(_unpacked_to(command) if fetches else ())]
-        folders |= set(map(normpath, brought)) - {"."}
+        cloned = set(map(normpath, _cloned_to(texts)))
+        within = within or ("." if "." in cloned else "")
+        folders |= (cloned | set(map(normpath, _unpacked_to(command) if fetches else ()))) - {"."}
     return ""
 
 

@@ -157,7 +157,9 @@ def _opens(source: str, to: str, hints: Hints, how: _How) -> bool:
 
 def _turns_into_code(source: str, to: str, *, is_folder: bool) -> bool:
     """Whether data, which may be written without a question, becomes a program by its new name."""
-    return is_data(source) and not is_folder and (is_code(to) or is_a("program", to))
+    name = to.rpartition("/")[2]
+    has_no_ending = "." not in name and not is_data(to) and not is_a("built", name)
+    return is_data(source) and not is_folder and (is_code(to) or has_no_ending)
 
 
 def _names_of(source: str, word: Word, hints: Hints) -> list[str]:

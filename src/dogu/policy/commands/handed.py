@@ -19,7 +19,7 @@ from dogu.policy.commands.table import all_programs
 from dogu.policy.commands.values import check_config, check_value
 from dogu.workspace.shell_syntax import Word
 
-_OPTION = re.compile(r"(--?[A-Za-z][\w.-]*)(?:=(.*))?", re.DOTALL)
+_OPTION = re.compile(r"(--?[A-Za-z][\w.-]*)(?:[=:](.*))?", re.DOTALL)
 _SHORT = re.compile(r"(-[A-Za-z])([^=].*)", re.DOTALL)
 _OF_GIT = re.compile(r"(?i)(?:^|/)\.git/")
 _NOTHING = Word.literal("")
@@ -80,14 +80,24 @@ def _beyond(name: str, word: Word, following: Word, around: Surroundings) -> Fin
     is_place = not is_a("form", value.value) and re.match(r"[a-z]+=", value.text) is None
     if is_given and is_a("writing_option", option) and is_place:
         return check_value("built", value, around)
+    if is_a("running_option", option) and re.search(r"[./\s]", value.text):
+        return Effect.RUNS, no_known_value(value)
     is_odd = is_a("run_by_name", value.text) if value is following else is_code(value.text)  # or behind a flag
     if option and is_odd and not is_a("reading_option", option):
         return Effect.RUNS, no_known_value(value)
     if is_given and is_a("naming_host", option) and not is_a("loopback", value.value):
         return check_value("own_host", value)
-    if is_a("gives_out", word.value) or is_a("reads_file", word.value):
+    return _of_word(word) or (None if value is following else _beyond_this_machine(value))
+
+
+def _of_word(word: Word) -> Finding | None:
+    """What is wrong with a word whatever it stands behind."""
+    if is_a("shell_word", word.text):
+        return Effect.RUNS, no_known_value(word)
+    read = word.text.partition("=")[2] if word.prefix.startswith("-") else word.text
+    if is_a("gives_out", word.value) or is_a("reads_file", read) or is_a("path_within", word.text):
         return Effect.REACHES, no_known_value(word)
-    return None if value is following else _beyond_this_machine(value)
+    return None
 
 
 def handed_on(word: Word, before: Word, around: Surroundings) -> Finding | None:

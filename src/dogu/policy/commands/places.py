@@ -109,7 +109,7 @@ def _is_ours_to_write(path: str, around: Surroundings, *, appends: bool) -> bool
         return True
     if is_a("installed", path):
         return False
-    if is_a("remade", path) or (is_a("built", path) and not is_code(path)):
+    if (is_a("remade", path) or is_a("built", path)) and not is_code(path):
         return True
     return is_a("fresh", path) and (appends or _TEMPORARY.match(path) is not None or around.is_free(path))
 
@@ -129,7 +129,7 @@ def is_code(path: str) -> bool:
 
 def is_data(path: str | None) -> bool:
     """Whether a file's name says that it is data, which may be written without a question."""
-    return path is not None and (is_a("remade", path) or is_a("fresh", path)) and not is_code(path)
+    return any(is_a(kind, path) for kind in ("remade", "fresh", "data")) and not is_code(path or "")
 
 
 def _built(word: Word, around: Surroundings) -> Finding | None:

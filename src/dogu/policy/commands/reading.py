@@ -412,7 +412,7 @@ class Reading:
             return
         if kind == "url" or kind.endswith("_package") or kind == "plain_name":
             self.named.append(at)
-        is_no_code = kind == "script" and is_data(word.value)  # which anything may have been written to
+        is_no_code = kind == "script" and is_data(word.text)  # which anything may have been written to
         found = (Effect.RUNS, no_known_value(word)) if is_no_code else self._wrong_with(kind, word)
         if found is not None:
             yield Danger(at, *found)

@@ -28,7 +28,7 @@ def text_on_standard_input(words: Sequence[Word], command: Command) -> str | Non
 def runs_own_script(words: Sequence[Word]) -> bool:
     """Whether a shell is given a file of the project, and no option but such as stop it at errors or show its lines."""
     operands = [word for word in words[1:] if not re.fullmatch(r"-[nuexv]+", word.text)]
-    if not operands or operands[0].text.startswith(("-", "+")) or is_data(operands[0].value):
+    if not operands or operands[0].text.startswith(("-", "+")) or is_data(operands[0].text):
         return False
     return check_value("script", operands[0]) is None
 
