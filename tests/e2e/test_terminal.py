@@ -102,6 +102,18 @@ def test_ctrl_c_leaves_while_something_holds_the_start_up(program: Program, talk
 
 
 @pytest.mark.requirement("api.flow.5_prompted", "api.flow.9_display", "api.result.return_display")
+def test_a_plain_screen_tells_a_resumed_conversation_before_it_asks(program: Program, talk: Talk):
+    child = talk(TERM="dumb")
+    say(child, "list files in .")
+    child.expect("\n› ")
+    leave(child)
+    assert str(child.before).startswith("\r\n"), "what follows stands in a line of its own"
+    child = talk("--resume", TERM="dumb")
+    child.expect_exact(" list files in .\r\n")
+    child.expect("\n› $")
+    leave(child)
+
+
 def test_an_edit_is_shown_and_done_at_yes(program: Program, talk: Talk):
     with FakeGemini(edit_turns(program)) as server:
         child = talk(**key(server))

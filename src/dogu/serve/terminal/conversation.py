@@ -24,13 +24,13 @@ from dogu.models.events import ModelError, ModelErrorKind
 from dogu.policy.mode import ApprovalMode
 from dogu.runtime.runtime import Runtime
 from dogu.serve.exit_codes import ExitCode
-from dogu.serve.terminal.cells import hanging, wrapped
+from dogu.serve.terminal.cells import wrapped
 from dogu.serve.terminal.choices import Choice, Menu
 from dogu.serve.terminal.confirm import TerminalConfirm
 from dogu.serve.terminal.connect import ConnectMenu
 from dogu.serve.terminal.draw import advice_here, draw
 from dogu.serve.terminal.feed import Feed, Inbox
-from dogu.serve.terminal.message import copy_answer
+from dogu.serve.terminal.message import copy_answer, sent_lines
 from dogu.serve.terminal.own_commands import (
     AT_ONCE,
     Helpers,
@@ -144,12 +144,15 @@ class Conversation:
             self._screen.give_back(ahead.unsent)
         async with anyio.create_task_group() as group:
             self._group = group
-            group.start_soon(self._screen.run, self._doings())
             group.start_soon(self._feed.run)
+            is_live = self._screen.is_live
+            if self._talk.is_resumed and not is_live:  # what is printed can't go above a prompt
+                await self._redraw()
+            group.start_soon(self._screen.run, self._doings())
             group.start_soon(self._talk.status.watch, self._screen.refresh)
             group.start_soon(self._prepare_later)
             group.start_soon(self._ask_trust if asks_trust else self._menu.open)
-            if self._talk.is_resumed:
+            if self._talk.is_resumed and is_live:
                 await self._redraw()
             while not await self._do_all():
                 pass
@@ -413,7 +416,7 @@ class Conversation:
                 case PromptGiven(shown=shown):
                     await self._feed.settled()
                     self.show.end()
-                    self._echo(Message(shown))
+                    self._echo(Message(shown), is_past=True)
                     self.show.begin()
                 case TurnFailed(message=message):
                     await self._feed.settled()
@@ -447,18 +450,15 @@ class Conversation:
         results = self.show.calls.results
         self._screen.print(results.opened(number or results.last, self._screen.style, self._screen.columns))
 
-    def _echo(self, message: Message, *, is_spaced: bool = True) -> None:
-        """Print what was sent so that it stands out, with a gap below it."""
-        style = self._screen.style
-        if not self._screen.is_live or not message.is_typed:
+    def _echo(self, message: Message, *, is_spaced: bool = True, is_past: bool = False) -> None:
+        """Print what was sent so that it stands out, with a gap below it; a plain screen has what was just typed."""
+        style, is_live = self._screen.style, self._screen.is_live
+        if not (is_live or is_past) or not message.is_typed:
             return
-        lines = make_visible(message.text).split("\n")
-        shown = [*lines[:10], say("… {count} more lines", count=len(lines) - 10)] if len(lines) > 12 else lines
-        marked = [f"{'  ' if number else '› '}{line}" for number, line in enumerate(shown)]
-        broken = hanging("\n".join(marked), self._screen.columns - 1).split("\n")
-        lines = [style.paint(line, "prompt") for line in broken]
+        lines = [style.paint(line, "prompt") for line in sent_lines(message.text, self._screen.columns)]
         pictures = [picture(blob, style, self._screen.columns, self.show.pictures) for blob in message.blobs]
-        self._screen.print("\n".join(["", *lines, *pictures, *([""] if is_spaced else [])]))
+        above, below = [""] if is_live else [], [""] if is_live and is_spaced else []
+        self._screen.print("\n".join([*above, *lines, *pictures, *below]))
 
     def _tell_notes(self) -> None:
         """Say what went wrong behind the conversation since the last prompt, such as an MCP server that died."""

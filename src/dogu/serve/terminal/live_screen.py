@@ -267,11 +267,6 @@ class LiveScreen:
             self._asking.close()
             self._renderer.write_due()
             self._output.close()
-            if self._output.is_gone:
-                # What is still written, the interpreter's last flush among it, must find somewhere to go.
-                descriptor = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(descriptor, sys.stdout.fileno())
-                os.close(descriptor)
 
     async def _draw(self) -> None:
         with suppress(EOFError):  # the terminal's end

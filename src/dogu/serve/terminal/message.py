@@ -15,12 +15,21 @@ import anyio
 from dogu.agent.slash import Said
 from dogu.contract import Blob
 from dogu.language import say
+from dogu.serve.terminal.cells import hanging
 from dogu.serve.terminal.screen import Message, Screen, TypedAhead
 from dogu.workspace.text.media import sniff
-from dogu.workspace.visible import strip_escapes
+from dogu.workspace.visible import make_visible, strip_escapes
 
 _MOST_LINES, _MOST_CHARS = 10, 1_500
 _MOST_IMAGE_BYTES = 20 * 1024 * 1024
+
+
+def sent_lines(text: str, columns: int) -> list[str]:
+    """Return a message as it stands on the screen once it was sent: behind the prompt's mark, a long one cut."""
+    lines = make_visible(text).split("\n")
+    shown = [*lines[:10], say("… {count} more lines", count=len(lines) - 10)] if len(lines) > 12 else lines
+    marked = [f"{'  ' if number else '› '}{line}" for number, line in enumerate(shown)]
+    return hanging("\n".join(marked), columns - 1).split("\n")
 
 
 class Draft:

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from typing import TextIO
 
 import anyio
@@ -39,6 +39,7 @@ class PlainScreen:
         self._changed = anyio.Event()
         self._is_asking = False
         self._is_ended = False
+        self._is_open = False  # a line that the user is to end by Enter
         self._partial = b""
         self._scope = anyio.CancelScope()
 
@@ -58,10 +59,14 @@ class PlainScreen:
     def print(self, text: str) -> None:
         """Print at once."""
         try:
-            self._out.write(text + "\n")
-            self._out.flush()
+            self._write(f"\n{text}\n" if self._is_open else f"{text}\n", is_open=False)
         except OSError:  # the terminal was closed
             self.end()
+
+    def _write(self, text: str, *, is_open: bool) -> None:
+        self._is_open = is_open
+        self._out.write(text)
+        self._out.flush()
 
     def refresh(self) -> None:
         """Do nothing: what is under way is told when it has ended."""
@@ -138,6 +143,9 @@ class PlainScreen:
         finally:
             self._is_ended = True
             self._changed.set()
+            if self._is_open:
+                with suppress(OSError):  # the terminal was closed
+                    self._write("\n", is_open=False)
             doings.ended(Message(self._partial.decode(errors="replace").strip()))
 
     async def hear_answers(self) -> None:
@@ -165,6 +173,7 @@ class PlainScreen:
                 return
             *lines, self._partial = (self._partial + data).split(b"\n")
             for line in lines:
+                self._is_open = False
                 self._took(line.decode(errors="replace").rstrip("\r"))
 
     def _took(self, line: str) -> None:
@@ -179,16 +188,15 @@ class PlainScreen:
     def _prompt(self) -> None:
         if self._doings is None:
             return
-        self._out.write("› ")
-        self._out.flush()
+        self._write("› ", is_open=True)
 
     async def _ask(self, words: str) -> str | None:
         """Ask with what was typed before left out: it had another meaning."""
         _forget_typed()
         self._lines.clear()
         self._is_asking = True
-        self._out.write(labelled(words))
-        self._out.flush()
+        if not self._is_ended:
+            self._write(labelled(words), is_open=True)
         try:
             while not self._lines:
                 if self._is_ended:
@@ -203,7 +211,6 @@ class PlainScreen:
         with open_signal_receiver(signal.SIGINT) as signals:
             async for _ in signals:
                 if self._doings is not None and not self._doings.cancel():
-                    self.print("")  # the terminal has written ^C into the line
                     self.print(say("Nothing is running. Ctrl-D or /quit leaves."))
                     self._prompt()
 

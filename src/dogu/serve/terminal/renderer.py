@@ -129,6 +129,11 @@ class FrameOutput(Vt100_Output):
         if self._is_own:
             os.close(self._descriptor)
             self._descriptor, self._is_own = self.stdout.fileno(), False
+        if self.is_gone:
+            # What is still written, the interpreter's last flush among it, must find somewhere to go.
+            descriptor = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(descriptor, self.stdout.fileno())
+            os.close(descriptor)
 
     def _write(self) -> None:
         try:
