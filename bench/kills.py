@@ -4,7 +4,7 @@ These are a command in a layer with its commit, one that is watched on the roots
 killed one left (which is killed too), and going on with a session (`--resume`) that was killed in each of these, which
 is killed too. Somebody else and another dogu write beside it all the while. After each kill
 the next dogu, asked for something else, must leave the tree as it was before or after, nothing of its own in the
-workspace, no process, and nothing of the others' touched. `DOGU_SEED` (14) chooses the moments.
+workspace, no process, no mount, and nothing of the others' touched. `DOGU_SEED` (14) chooses the moments.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from bench.measure import row
@@ -88,7 +89,7 @@ class Trial:
                 self._dogu(argv).communicate()
                 states.append(self._tree())
         is_killed = self._kill(steps[-1], phase)
-        left = self._processes()
+        left = [*self._processes(), *self._mounts()]
         self._dogu(["sessions"]).communicate()
         now = self._tree()
         temporary = [path for path in self.root.rglob(".dogu-*") if path.parent.name != "second"]  # of one that lives
@@ -130,6 +131,14 @@ class Trial:
                 break
             time.sleep(0.1)
         return found
+
+    def _mounts(self) -> list[str]:
+        """Return what is mounted over the workspace, or from the killed one's home, in whichever namespace lives."""
+        found: set[str] = set()
+        for path in Path("/proc").glob("[0-9]*/mountinfo"):
+            with suppress(OSError):
+                found |= {line for line in path.read_text(errors="replace").splitlines() if f"{self.base}/" in line}
+        return sorted(found)
 
     def _after(self, argv: Sequence[str]) -> dict[str, str]:
         self._dogu(argv).communicate()
