@@ -128,6 +128,7 @@ def test_a_long_list_leaves_nothing_behind_however_the_terminal_changes(
         pane.keys("Escape")
         pane.until("Nothing was changed.")
         pane.resize(120, 30)
-        text = pane.until(lambda text: at_prompt(text) and "/help shows commands" in text)
+        # At 20 columns the terminal breaks the head, and may leave it so where a row of it was drawn beside.
+        text = pane.until(lambda text: at_prompt(text) and "/helpshowscommands" in "".join(text.split()))
     assert "Search:" not in text
     assert "tools." not in text
