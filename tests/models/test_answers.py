@@ -55,7 +55,9 @@ def test_any_parts_give_a_content_that_the_wire_takes_back(parts: list[Any]) -> 
     if finished.calls and all(call.name.isidentifier() and call.name.isascii() for call in finished.calls):
         user: dict[str, Any] = {"role": "user", "parts": [{"text": "hi"}]}
         calls = {"role": "model", "parts": [part for part in content["parts"] if part.get("functionCall") is not None]}
-        if all(set(part) <= {"functionCall", "thought"} for part in calls["parts"]):
+        fields = [{*part["functionCall"]} for part in calls["parts"]]
+        are_known = all(set(part) <= {"functionCall", "thought"} for part in calls["parts"])
+        if are_known and all(field <= {"name", "args", "id"} for field in fields):  # what is sent goes back as it came
             check_request({"contents": [user, calls, {"role": "user", "parts": answers}]}, generation=2)
 
 
