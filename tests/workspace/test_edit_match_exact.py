@@ -62,6 +62,7 @@ def test_no_part_of_a_number_a_name_a_comment_or_a_bracket_is_taken_for_the_whol
     ("text", "old", "new"),
     [
         ("version = 1.4.2\n", "1.4", "1.5"),
+        ("use: a@v1.4.2\n", "a@v1", "a@v2"),
         ("ratio = 1.5\n", "ratio = 1", "share = 1"),
         ("# old words\n", "old words", "new words"),
         ("cheapest\n", "cheap", "dear"),
@@ -100,6 +101,8 @@ def test_new_lines_end_no_block_by_a_lost_indentation(path: str, text: str, old:
 def test_a_line_may_leave_its_block() -> None:
     text = "def f():\n    a()\n    b()\n"
     assert written(text, "    b()\n", "b()\n", "a.py") == "def f():\n    a()\nb()\n"
+    text = "a = [\n    1,\n    2,\n]\n"
+    assert written(text, "    2,\n", "]\nb = [\n    3,\n", "a.py") == "a = [\n    1,\n]\nb = [\n    3,\n]\n"
 
 
 @pytest.mark.parametrize("path", ["a.env", "a.md", "a.yaml"])

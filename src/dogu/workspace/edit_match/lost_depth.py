@@ -86,7 +86,8 @@ def check_begin(old: str, new: str, path: str) -> None:
     ours, theirs = lines_of(old), lines_of(new)
     if not ours or not theirs or PurePath(path).suffix.lower() not in _BY_LAYOUT:
         return
-    if theirs[0].depth < ours[0].depth and theirs[0].key not in {line.key for line in ours}:
+    closes = theirs[0].text.lstrip()[:1] in (")", "]", "}")
+    if theirs[0].depth < ours[0].depth and not closes and theirs[0].key not in {line.key for line in ours}:
         raise UncleanError("new_string begins less deep than old_string: send it as deep as it is to stand")
 
 

@@ -12,6 +12,7 @@ from dogu.workspace.edit_match.views import fold
 _WORD_AHEAD = re.compile(r"\w*")
 _WORD_BEFORE = re.compile(r"\w+\Z")
 _COMMENTED = re.compile(r"[ \t]*(?:#+|//+|;+|%+)")
+_VERSION_AHEAD = re.compile(r"\.\d+\.")
 _NUMBER_BEFORE = re.compile(r"[\d.]+\Z")
 _LONGEST_WORD_CHARS = 50
 _FEWEST_DOUBLED_CHARS = 6
@@ -84,10 +85,11 @@ def _is_within_word(text: str, span: tuple[int, int], old: str) -> bool:
 def check_numbers(text: str, span: tuple[int, int], old: str, new: str) -> None:
     """Raise `UncleanError` where `old` begins or ends inside a number that `new` has otherwise: `n = 3` of `n = 30`.
 
-    A part of a version, as 1.4 of 1.4.2, is meant as such.
+    A part of a version, as 1 or 1.4 of 1.4.2, is meant as such.
     """
     start, end = span
-    is_version = "." in "".join(_NUMBER_BEFORE.findall(text[max(0, end - _LONGEST_WORD_CHARS) : end]))
+    before = _NUMBER_BEFORE.findall(text[max(0, end - _LONGEST_WORD_CHARS) : end])
+    is_version = "." in "".join(before) or _VERSION_AHEAD.match(text, end) is not None
     goes_on = not is_version and joined(old[-1], text[end : end + 2])
     sides = ((old, new, text[end : end + 1]), (old[::-1], new[::-1], text[max(start - 1, 0) : start]))
     for ours, theirs, beside in sides:
