@@ -54,10 +54,10 @@ def test_any_parts_give_a_content_that_the_wire_takes_back(parts: list[Any]) -> 
     answers = [{"functionResponse": {"id": call.call_id, "name": call.name, "response": {}}} for call in finished.calls]
     if finished.calls and all(call.name.isidentifier() and call.name.isascii() for call in finished.calls):
         user: dict[str, Any] = {"role": "user", "parts": [{"text": "hi"}]}
-        calls = {"role": "model", "parts": [part for part in content["parts"] if part.get("functionCall") is not None]}
-        fields = [{*part["functionCall"]} for part in calls["parts"]]
-        are_known = all(set(part) <= {"functionCall", "thought"} for part in calls["parts"])
-        if are_known and all(field <= {"name", "args", "id"} for field in fields):  # what is sent goes back as it came
+        parts = [part for part in content["parts"] if part.get("functionCall") is not None]
+        calls = {"role": "model", "parts": parts}
+        are_known = all(set(part) <= {"functionCall", "thought"} for part in parts)
+        if are_known and all(set(part["functionCall"]) <= {"name", "args", "id"} for part in parts):
             check_request({"contents": [user, calls, {"role": "user", "parts": answers}]}, generation=2)
 
 

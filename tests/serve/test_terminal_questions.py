@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -74,6 +74,9 @@ class ScriptedScreen:
     @asynccontextmanager
     async def outside(self) -> AsyncGenerator[None]:
         yield
+
+    def early(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     async def run(self, doings: Doings) -> None: ...
 

@@ -1606,7 +1606,8 @@ def test_deeper_lines_of_a_new_string_that_moves_nothing_are_no_sign_of_old_stri
 def test_a_backslash_beside_quotes_that_the_file_has_alike_is_written() -> None:
     text = 'say [\n  "a b",\n  "c"\n]\n'
     new = text.replace('  "c"', '  "d\\n e",\n  "c"')
-    assert after(text, *(string.replace(" b", "\u00a0b").replace(" e", "\u00a0e") for string in (text, new))) == new
+    old_sent, new_sent = (string.replace(" b", "\u00a0b").replace(" e", "\u00a0e") for string in (text, new))
+    assert after(text, old_sent, new_sent) == new
 
 
 def test_a_line_break_behind_strings_escaped_as_json_is_no_part_of_them() -> None:
