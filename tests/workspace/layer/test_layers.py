@@ -262,6 +262,19 @@ async def test_harmless_settings_of_git_need_no_question(place: Place) -> None:
     assert "pager" not in (place.root / ".git" / "config").read_text()
 
 
+@pytest.mark.parametrize("elsewhere", ["../../../../.git", "../../../../../other", "/tmp"])
+async def test_a_submodule_s_settings_stay_as_long_as_its_files_lie_in_the_repository(place: Place, elsewhere: str):
+    await place.run(
+        "git init -q . && git init -q lib && git -C lib -c user.name=a -c user.email=b commit -q --allow-empty -m 1"
+        " && git -c protocol.file.allow=always submodule --quiet add ./lib deep/sub"
+    )
+    settings = place.root / ".git" / "modules" / "deep" / "sub" / "config"
+    assert "worktree = ../../../../deep/sub" in settings.read_text()
+    told = await place.run(f"git config -f {settings} core.worktree {elsewhere}")
+    assert "put back" in told
+    assert "worktree = ../../../../deep/sub" in settings.read_text()
+
+
 async def test_a_job_runs_on_the_roots_themselves(place: Place) -> None:
     told = await place.run("(sleep 0.6; echo late > late) & echo started")
     assert "Background PIDs: (none)" not in told

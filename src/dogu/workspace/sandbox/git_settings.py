@@ -54,7 +54,8 @@ def effect_of(inside: str, read: Callable[[], bytes], known: Iterable[bytes] = (
     """
     if re.fullmatch(_SETTINGS, inside):
         new = read()
-        return Effect.NONE if any(is_harmless(new, old) for old in (b"", *known)) else Effect.STARTS
+        own = {("core.worktree", place) for place in _submodule_places(new, inside)}
+        return Effect.NONE if any(_adds_nothing(new, old, own) for old in (b"", *known)) else Effect.STARTS
     if re.fullmatch(_LINK, inside) and read().strip() == b"../..":
         return Effect.NONE
     if re.fullmatch(_TODO, inside):  # `rebase --exec` leaves its own lines here, so that they are told and stay
@@ -64,10 +65,19 @@ def effect_of(inside: str, read: Callable[[], bytes], known: Iterable[bytes] = (
     return Effect.NONE if re.fullmatch(_ORDINARY, inside) else Effect.UNKNOWN
 
 
-def is_harmless(new: bytes, old: bytes = b"") -> bool:
+def _adds_nothing(new: bytes, old: bytes, own: set[tuple[str, str]]) -> bool:
     """Whether all that `new` says beyond `old` is known to start nothing. What can't be read for certain isn't."""
     said, known = _entries(new), _entries(old)
-    return said is not None and all(_may_be_said(*entry) for entry in said - (known or set()))
+    return said is not None and all(_may_be_said(*entry) for entry in said - (known or set()) - own)
+
+
+def _submodule_places(new: bytes, inside: str) -> set[str]:
+    """Return where a submodule's settings say that its files lie, if that is a folder of the repository it is in."""
+    if not inside.startswith("modules/"):
+        return set()
+    up = "../" * (inside.count("/") + 1)
+    places = {value for key, value in _entries(new) or () if key == "core.worktree" and value.startswith(up)}
+    return {place for place in places if not {"..", "", ".git"} & {*place[len(up) :].lower().split("/")}}
 
 
 def _may_be_said(key: str, value: str) -> bool:
