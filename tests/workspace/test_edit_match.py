@@ -1267,6 +1267,20 @@ def test_several_lines_that_begin_within_an_indentation_are_mapped() -> None:
     assert after(text, old, new) == text.replace("b(1)\n", "b(1)\n        e(4)\n")
 
 
+@pytest.mark.parametrize(
+    ("added", "written"),
+    [
+        ("        if not x:\n            raise E\n", "        if not x:\n            raise E\n"),
+        ("        with y:\n            z()\n", "        with y:\n            z()\n"),
+    ],
+)
+def test_a_line_that_goes_on_from_another_deeper_than_sent_says_nothing_of_new_lines(added: str, written: str) -> None:
+    text = "class A:\n    def f(self):\n        x = find(\n                1)\n        g(x)\n"
+    old = "    def f(self):\n        x = find(\n            1)\n        g(x)\n"
+    wanted = text.replace("        g(x)\n", written + "        g(x)\n")
+    assert after(text, old, old.replace("        g(x)\n", added + "        g(x)\n")) == wanted
+
+
 def test_a_step_that_most_lines_do_not_keep_is_no_scale() -> None:
     text = "    a()\n    b()\n            c()\n        d()\n        e()\n"
     wanted = "    a()\n    b()\n            c()\n        if f:\n            d()\n            e()\n"

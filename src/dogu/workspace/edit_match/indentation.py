@@ -124,11 +124,15 @@ def _by_steps(pair: Pair, steps: _Steps, *, often: bool) -> IndentMap | None:
 
 def _as_most(pairs: Sequence[Pair], texts: Texts) -> IndentMap:
     known: dict[str, str | None] = {}
+    most, unit = _commonest(pairs, texts), indent_unit(texts()[1])
     for ours in {ours for ours, _ in pairs}:
         theirs = Counter(file for model, file in pairs if model == ours)
         commonest, count = theirs.most_common(1)[0]
-        known[ours] = commonest if len(theirs) == 1 or (count > 1 and count >= _MOST * theirs.total()) else None
-    most = _commonest(pairs, texts)
+        usual = most(ours) if most is not None and theirs.total() == 1 else None
+        if usual is not None and unit and len(usual) % unit == 0:
+            known[ours] = usual  # a line that goes on from another stands as deep as its author likes
+        else:
+            known[ours] = commonest if len(theirs) == 1 or (count > 1 and count >= _MOST * theirs.total()) else None
     return lambda indent: known[indent] if indent in known else most(indent) if most else None
 
 
