@@ -274,7 +274,7 @@ class _Judge:
         if name is None:
             self._add(words, self._lists.unknown, told("the name of the program is computed"))
             return
-        verdict, reason, rule = self._lists.verdict_on(name, words, self._is_no_option)
+        verdict, reason, rule = self._lists.verdict_on(name, words, self._is_no_option, self._around, command.redirects)
         if verdict is Decision.DENY and rule is None and self._lists.needs_none(name, words):
             verdict, reason = Decision.ALLOW, told("it does nothing by itself")
         name = plain_name(name.rpartition("/")[2] or name)

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Sequence
 
 from dogu.language import told
-from dogu.policy.commands.effects import Danger, Effect
-from dogu.policy.commands.spelled import names_the_same
+from dogu.policy.commands.effects import NOWHERE, Danger, Effect, Surroundings
+from dogu.policy.commands.spelled import names_the_same, without_files
 from dogu.policy.rule import Rule
 from dogu.policy.verdict import Decision
-from dogu.workspace.shell_syntax import Word
+from dogu.workspace.shell_syntax import Redirect, Word
 
 _GIT_VALUE_OPTIONS = frozenset(
     "-C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source".split()
@@ -41,10 +41,18 @@ class Lists:
         return self.core is not None or bool(self.exclude)
 
     def verdict_on(
-        self, name: str, words: Sequence[Word], is_no_option: Callable[[Word], bool] = lambda word: word.is_plain
+        self,
+        name: str,
+        words: Sequence[Word],
+        is_no_option: Callable[[Word], bool] = lambda word: word.is_plain,
+        around: Surroundings = NOWHERE,
+        redirects: Sequence[Redirect] = (),
     ) -> tuple[Decision, str, Rule | None]:
         """Decide on a command by its words; `name` is its program's, as a rule means it. Return the rule, too."""
         certainty, rule = self._excluding(name, words, is_no_option)
+        naming = (each for each in self.exclude if _names_files(_meant(each), words, redirects, around))
+        if not certainty and (named := next(naming, None)):
+            certainty, rule = True, named
         if rule is not None and certainty:
             return Decision.DENY, told("excluded by {rule}", rule=rule.text), rule
         if rule is not None:
@@ -68,7 +76,7 @@ class Lists:
         """The rule that excludes a command, in whatever spelling, and whether that is certain."""
         certainty, found = _matching(self.exclude, words, name, is_loose=True)
         for rule in self.exclude if not certainty else ():
-            is_same = names_the_same(rule.words or (), words, is_no_option)
+            is_same = names_the_same(_meant(rule), words, is_no_option)
             if is_same:
                 return True, rule
             found = found or (rule if is_same is None else None)
@@ -111,6 +119,22 @@ class Lists:
         return danger.index >= covered
 
 
+def _names_files(
+    rule: Sequence[str], words: Sequence[Word], redirects: Sequence[Redirect], around: Surroundings
+) -> bool:
+    """Whether a command does to the files of a rule what it names, however it spells their paths."""
+    return any(
+        _begins(kept, left, "", is_loose=True) or names_the_same(kept, left, lambda _: True)
+        for kept, left in without_files(rule, words, redirects, around)
+    )
+
+
+def _meant(rule: Rule) -> tuple[str, ...]:
+    """The words of an excluding rule, whose program may be written as a path of a system folder."""
+    first, *rest = rule.words or ("",)
+    return (program_of(first) or first, *rest)
+
+
 def program_of(value: str | None) -> str | None:
     """The name a rule means: a program of a system folder or of the project's environment by its name alone.
 
@@ -139,7 +163,7 @@ def _matching(
             continue
         if rule.is_whole and not is_loose and len(words) != len(rule.words or ()):
             continue
-        found = _begins(rule.words or (), words, name, is_loose=is_loose)
+        found = _begins(_meant(rule) if is_loose else rule.words or (), words, name, is_loose=is_loose)
         if found:
             return True, rule
         if found is None and possible is None and is_loose:

@@ -6,16 +6,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import pairwise
+from posixpath import normpath
 
 from dogu.policy.commands.dangers import program_called
-from dogu.policy.commands.effects import Hints
+from dogu.policy.commands.effects import Hints, Surroundings
 from dogu.policy.commands.reading import Reading
+from dogu.policy.commands.shell_texts import SHELLS
 from dogu.policy.commands.table import Grammar, Program, plain_name
-from dogu.workspace.shell_syntax import Word
+from dogu.policy.commands.whereabouts import joined
+from dogu.workspace.shell_syntax import Redirect, Word
 
 _VERSION = re.compile(r"-?[\d.]*")
 
@@ -41,6 +44,67 @@ def names_the_same(rule: Sequence[str], words: Sequence[Word], is_no_option: Cal
         return False
     found = [_is_same(rule, block, each, is_no_option) for each in (words, _of_module(words)) if each]
     return True if True in found else None if None in found else False
+
+
+def without_files(
+    rule: Sequence[str], words: Sequence[Word], redirects: Sequence[Redirect], around: Surroundings
+) -> Iterator[tuple[list[str], list[Word]]]:
+    """Yield what is left of a rule and of a command that names the same files, wherever it does: none of any other.
+
+    A program that the rule names by its path may be a script that another one runs: `bash scripts/deploy.sh`.
+    """
+    is_path = "/" in rule[0]
+    if not is_path and not _may_be(words[0], rule[0]):
+        return
+    others = [at for at, each in enumerate(rule) if at and _may_be_file(rule[0], each)]
+    if not is_path and not others:
+        return
+    wanted = [_paths(rule[at], around, ("",)) for at in others]
+    given = [each.target for each in redirects if each.operator in ("<", "<>", "<&")]
+    kept = [rule[0].rpartition("/")[2], *(each for at, each in enumerate(rule) if at and at not in others)]
+    for at in range(len(words) if is_path and _runs_scripts(words[0]) else 1):
+        called, *rest = words[at:]
+        is_it = "/" in called.text or at > 0
+        if is_path and not (is_it and _names_any(called, _paths(rule[0], around, ("",)), around)):
+            continue
+        if all(any(_names_any(each, paths, around) for each in (*rest, *given)) for paths in wanted):
+            yield kept, [Word.literal(kept[0]) if is_path else called, *rest]
+
+
+def _may_be(word: Word, program: str) -> bool:
+    name = (word.value or "").rpartition("/")[2]
+    block = program_called(name)
+    return name == program or (block is not None and block is program_called(program))
+
+
+def _may_be_file(program: str, text: str) -> bool:
+    """Whether a word of a rule may mean a file, by its look or as the program takes nothing else."""
+    block = program_called(program)
+    takes_files = block is not None and not block.has_subcommands and not block.has_tasks
+    return text[:1] not in ("-", "+") and (takes_files or re.search(r"[./]", text) is not None)
+
+
+def _runs_scripts(word: Word) -> bool:
+    name = (word.value or "").rpartition("/")[2]
+    block = program_called(name)
+    return name in SHELLS or name in ("source", ".") or (block is not None and block.grammar.operands[:1] == ["script"])
+
+
+def _names_any(word: Word, paths: set[str], around: Surroundings) -> bool:
+    if word.value is None:
+        return False
+    if around.folders is None:  # anywhere: its name has to do
+        return any(path.rpartition("/")[2] == word.text.rpartition("/")[2] for path in paths)
+    return not paths.isdisjoint(_paths(word.text, around, around.folders))
+
+
+def _paths(text: str, around: Surroundings, folders: Sequence[str]) -> set[str]:
+    """A path from where the text began, as it is written and as links lead it."""
+    found = {text} if text[:1] in ("/", "~", "-") or "://" in text else {joined(each, text) for each in folders}
+    if around.place is not None:
+        around.looked.happened = True
+        found |= {each for path in found if (each := around.place.leads_to(path, is_entry=False)) is not None}
+    return {normpath(each) for each in found}
 
 
 def _is_same(
