@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from posixpath import normpath
@@ -20,6 +20,7 @@ from dogu.policy.commands.table import Grammar, Program, plain_name
 from dogu.policy.commands.whereabouts import joined
 from dogu.workspace.shell_syntax import Redirect, Word
 
+_MARKS = "-+:<"  # what the words of a spelling begin with that are no subcommand's
 _VERSION = re.compile(r"-?[\d.]*")
 
 
@@ -33,8 +34,12 @@ class _Said:
     words: Sequence[Word]
 
     def holds(self, mark: str) -> bool:
-        """Whether it has an option, or a word of this pattern."""
-        return mark in self.options or any(fnmatchcase(each.prefix or each.text, mark) for each in self.words[1:])
+        """Whether it has an option, perhaps with this value, or a word of this pattern."""
+        if mark[0] == "<":
+            return any(each.value == mark[1:-1] for each in self.operands)
+        name, _, value = mark.partition("=")
+        is_option = self.options.get(mark, "false") != "false" or (bool(value) and self.options.get(name) == value)
+        return is_option or any(fnmatchcase(each.prefix or each.text, mark) for each in self.words[1:])
 
 
 def names_the_same(rule: Sequence[str], words: Sequence[Word], is_no_option: Callable[[Word], bool]) -> bool | None:
@@ -42,7 +47,8 @@ def names_the_same(rule: Sequence[str], words: Sequence[Word], is_no_option: Cal
     block = program_called(rule[0])
     if block is None:
         return False
-    found = [_is_same(rule, block, each, is_no_option) for each in (words, _of_module(words)) if each]
+    called = (words, _of_module(words), *_called_besides(words))
+    found = [_is_same(rule, block, each, is_no_option) for each in called if each]
     return True if True in found else None if None in found else False
 
 
@@ -116,18 +122,19 @@ def _is_same(
         return False
     wanted = _said(block, [Word.literal(each) for each in rule])
     said = _said(block, words)
-    length = len(wanted.subcommand)
-    if said.subcommand[:length] != wanted.subcommand:
+    if any(_has_all(wanted, each, block) for each in (said, *_implied(block, said))):
+        return is_one
+    if said.subcommand[: len(wanted.subcommand)] != wanted.subcommand:
         given = " ".join(said.subcommand)
         is_cut = bool(given) and block.subcommand(given) is None and " ".join(wanted.subcommand).startswith(given)
         return None if is_cut else False
-    if _has_all(wanted, said, block):
-        return is_one
     is_open = any(word.value is None and not word.is_plain and not is_no_option(word) for word in words[1:])
     return None if is_open else False
 
 
 def _has_all(wanted: _Said, said: _Said, block: Program) -> bool:
+    if said.subcommand[: len(wanted.subcommand)] != wanted.subcommand:
+        return False
     for option, value in wanted.options.items():
         if option not in said.options or value not in (None, said.options[option]):
             return False
@@ -146,6 +153,9 @@ def _said(block: Program, words: Sequence[Word]) -> _Said:
     said = _Said(reading.subcommand.split(), {}, [], words)
     said.options = {long.get(name, name): value and value.value for name, _, value in reading.taken}
     _add_unread(said, reading)
+    if block.check == "tar" and len(words) > 1 and re.fullmatch("[A-Za-z]+", words[1].text):  # `tar xzf`
+        said.options.update({long.get(f"-{letter}", f"-{letter}"): None for letter in words[1].text})
+        said.operands = [each for each in said.operands if each is not words[1]]
     for thing, spellings in block.same:
         for spelling in spellings:
             _respell(said, thing, spelling)
@@ -178,15 +188,41 @@ def _read(block: Program, words: Sequence[Word]) -> Reading:
     return found
 
 
+def _implied(block: Program, said: _Said) -> Iterator[_Said]:
+    """Yield what a command does besides what it says: `git push --mirror` forces."""
+    for thing, spellings in block.implies:
+        for spelling in spellings:
+            also = replace(said, options=dict(said.options))
+            _respell(also, thing, spelling)
+            if also != said:
+                yield also
+
+
+def _called_besides(words: Sequence[Word]) -> Iterator[list[Word]]:
+    """Yield the commands of other programs that a command is: `npm exec x` is `npx x`."""
+    block = program_called((words[0].value or "").rpartition("/")[2])
+    subcommand = _read(block, words).subcommand.split() if block is not None and block.calls else []
+    for thing, programs in block.calls if block is not None else ():
+        if subcommand[: len(thing)] == thing:
+            rest = list(words[1:])
+            for each in thing:
+                at = next((at for at, word in enumerate(rest) if word.value == each), None)
+                rest = rest if at is None else [*rest[:at], *rest[at + 1 :]]
+            yield from ([*map(Word.literal, program), *rest] for program in programs)
+
+
 def _respell(said: _Said, thing: Sequence[str], spelling: Sequence[str]) -> None:
     """Have a command say by the usual words what it says by others."""
-    subcommand = [each for each in spelling if each[0] not in "-+"]
-    marks = [each for each in spelling if each[0] in "-+"]
+    subcommand = [each for each in spelling if each[0] not in _MARKS]
+    marks = [each for each in spelling if each[0] in _MARKS]
     if said.subcommand[: len(subcommand)] == subcommand and all(map(said.holds, marks)):
-        usual = [each for each in thing if each[0] not in "-+"]
+        usual = [each for each in thing if each[0] not in _MARKS]
+        operands = [Word.literal(each[1:-1]) for each in thing if each[0] == "<"]
+        if operands:
+            said.operands = [*operands, *(each for each in said.operands if f"<{each.value}>" not in marks)]
         said.subcommand = [*usual, *said.subcommand[len(subcommand) :]]
         for each in marks:
-            said.options.pop(each, None)
+            said.options.pop(each.partition("=")[0] if each not in said.options else each, None)
         said.options.update({each: None for each in thing if each[0] in "-+" and each not in said.options})
 
 

@@ -71,14 +71,18 @@ class Program:
         self.takes_input = bool(block.get("takes_input"))
         self.reads = frozenset(self.text("reads").replace("\n", " ").split(", "))
         self.for_good = [each.split(" ") for each in self.text("for_good").replace("\n", " ").split(", ") if each]
-        self.same = [
-            (thing.split(" "), [each.split(" ") for each in spellings.strip().split(", ")])
-            for thing, spellings in _lines(self.text("same"))
-        ]
+        self.same = self._spellings("same")
+        self.implies = self._spellings("implies")
+        self.calls = self._spellings("calls")
         self.is_apart = bool(block.get("apart"))
         self.looks_bare = bool(block.get("bare_looks"))
         self.ignores_case = bool(block.get("ignores_case"))
         self._grammars: dict[str, Grammar] = {}
+
+    def _spellings(self, key: str) -> list[tuple[list[str], list[list[str]]]]:
+        """Lines `THING: SPELLING, SPELLING`, in words."""
+        lines = _lines(self.text(key))
+        return [(thing.split(), [each.split() for each in spellings.strip().split(", ")]) for thing, spellings in lines]
 
     def text(self, key: str) -> str:
         """What the block says under a key; "" when nothing."""
