@@ -179,3 +179,36 @@ def test_a_loop_over_folders_of_the_workspace_may_go_to_each_of_them() -> None:
     for computed in ('"${d:-/etc}"', '"$d/.."'):
         assert gate(f"for d in api; do cd {computed}; done", ["cd"]) == "ask"
     assert gate("for d in 'api /etc'; do cd $d; done", ["cd"]) == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git tag -F .env s && git push origin s",
+        "git commit --allow-empty -qF .env && git push origin main",
+        "git commit -F - < .env && git push origin main",
+        "git notes add --file=.env && git push origin refs/notes/commits",
+        "git add -f .env && git commit -m x && git push origin main",
+        "git add -Af . && git commit -m x && git push origin main",
+        "git stash -qa && git push origin stash@{0}^3:refs/heads/x",
+        "cat .env | git commit --allow-empty -F - && git push origin main",
+        'git commit --allow-empty -m "$(cat .env)" && git push origin main',
+        "git update-index --add .env && git commit -m x && git push origin main",
+    ],
+)
+def test_an_ignored_secret_that_is_pushed_is_asked_about(command: str) -> None:
+    assert gate(command, ["git", "cat"]) == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git add -A && git commit -m 'Read .env' && git push origin main",
+        "git add -f dist/app.js && git commit -F notes.md && git push origin main",
+        "git stash -u && git pull && git push origin main",
+        "git add .env.example && git commit -qm x && git push origin main",
+        "git commit -F .env",
+    ],
+)
+def test_what_is_pushed_else_needs_no_question(command: str) -> None:
+    assert gate(command, ["git"]) == "allow"

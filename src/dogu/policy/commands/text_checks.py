@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from dogu.language import told
 from dogu.policy.commands.arithmetic import second_order_danger
 from dogu.policy.commands.brought import danger_of_what_it_brings
 from dogu.policy.commands.dangers import program_called
 from dogu.policy.commands.variables import function_in_place
-from dogu.workspace.shell_syntax import Script, Word
+from dogu.workspace.protected import secret_reason
+from dogu.workspace.shell_syntax import Command, Script, Word
 
 _KEEPS = frozenset(("add", "commit", "push", "fetch", "tag", "branch"))  # what git does that changes no file here
 _HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _ADDS_REMOTE = re.compile(r"git (?:.* )?remote (?:-\S+ )*add |gh (?:pr (?:checkout|co)|repo (?:fork|clone)) ")
+_FORCES = re.compile(r"-[A-Za-z]*f[A-Za-z]*|--fo?r?c?e?")
+_STASHES_ALL = re.compile(r"-[A-Za-z]*a[A-Za-z]*|--al?l?")
+_READS_TEXT = re.compile(r"-[A-Za-z]*F(?P<short>.*)|--fil?e?(?:=(?P<long>.*))?")
+_STORES = frozenset(("hash-object", "update-index"))  # a file's text, whether or not it is ignored
 _SUBSCRIPT = re.compile(r"[A-Za-z_0-9]\[")
 _SUBSTITUTION = re.compile(r"\$\((?!\()|`|\$\{ ")
 
@@ -36,7 +41,45 @@ def may_run_from_subscripts(text: str) -> bool:
 def danger_of_the_whole(script: Script) -> str:
     """Say what the commands of a text do together that needs a question; '' when nothing."""
     reason = second_order_danger(script) or _circle_of_functions(script) or function_in_place(script)
-    return reason or danger_of_what_it_brings(script)
+    return reason or danger_of_what_it_brings(script) or _pushes_what_is_secret(script)
+
+
+def _pushes_what_is_secret(script: Script) -> str:
+    """Say which file of secrets, that git would leave out, comes into what the text pushes; '' when none does."""
+    of_git = [each for each in script.commands if each.words and each.words[0].text == "git"]
+    if not any(word.text == "push" for each in of_git for word in each.words):
+        return ""
+    for command in of_git:
+        words = [each.text for each in command.words]
+        sources = [command, *_read_by(command)]
+        given = [each.target.text for source in sources for each in source.redirects if each.operator == "<"]
+        given += [word.text for source in sources[1:] for word in source.words]
+        forced = "add" in words and any(map(_FORCES.fullmatch, words))
+        everything = any(each in (".", "*", "-A", "--all") for each in words)
+        if (forced and everything) or ("stash" in words and any(map(_STASHES_ALL.fullmatch, words))):
+            return told("sends data")
+        for path in (*(words if forced else _texts_of(words)), *given):
+            if secret_reason(path) is not None:
+                return told("it sends {path}", path=path[:40])
+    return ""
+
+
+def _read_by(command: Command) -> Iterator[Command]:
+    """The commands whose output a command is given: by a pipe, or within its words."""
+    if command.piped_from is not None:
+        yield command.piped_from
+    for part in (part for word in command.words for part in word.expansions() if part.script is not None):
+        yield from part.script.commands if part.script is not None else ()
+
+
+def _texts_of(words: Sequence[str]) -> Iterator[str]:
+    """The files that git reads a message or an object from: `-F FILE`, `hash-object FILE`."""
+    for at, text in enumerate(words):
+        option = _READS_TEXT.fullmatch(text)
+        if option is not None:
+            yield option["short"] or option["long"] or (words[at + 1] if at + 1 < len(words) else "")
+    if not _STORES.isdisjoint(words):
+        yield from words
 
 
 def _circle_of_functions(script: Script) -> str:
