@@ -184,6 +184,41 @@ def test_a_loop_over_folders_of_the_workspace_may_go_to_each_of_them() -> None:
 @pytest.mark.parametrize(
     "command",
     [
+        "mlr -I --csv sort -f a data/x.csv",
+        "mlr --csv --from data/x.csv tee src/a.c then nothing",
+        "dasel put -f package.json -t string -v ./x .scripts.test",
+        "comby 'a' 'b' .py -in-place",
+        "ast-grep run -p a -r b -U",
+        "msgmerge -qU keep a.po",
+        "pic -U a.pic",
+        "ptar -xf a.tar",
+        "ptargrep -b all a.tar",
+        "mytool --in-place=.bak src",
+    ],
+)
+def test_what_changes_files_in_place_asks_under_a_rule_for_its_program(command: str) -> None:
+    assert gate(command, [command.split(maxsplit=1)[0]]) == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mlr --icsv --ojson sort -f a then put '$b = $a . 1' data/x.csv",
+        "dasel -f package.json .name",
+        "ast-grep run -p a -l py src",
+        "msgmerge -o build/a.po a.po a.pot",
+        "mytool -i src/a.txt",
+        "mytool -U root",
+        "ptar -tf a.tar",
+    ],
+)
+def test_what_only_reads_files_needs_no_question(command: str) -> None:
+    assert gate(command, [command.split(maxsplit=1)[0]]) == "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
         "git tag -F .env s && git push origin s",
         "git commit --allow-empty -qF .env && git push origin main",
         "git commit -F - < .env && git push origin main",

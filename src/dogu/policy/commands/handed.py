@@ -73,6 +73,8 @@ def _beyond(name: str, word: Word, following: Word, around: Surroundings) -> Fin
     option, value = _split(word, following)
     if _is_told_to_run(option, value, word):
         return Effect.RUNS, _not_known(option or word.text)
+    if is_a("changes_in_place", f"{name} {word.text}") and not around.may_edit:
+        return Effect.WRITES, told("{option} {reason}", option=word.text[:30], reason=told("writes or removes files"))
     is_given = value.text != "" and re.fullmatch(r"[\d.]+|true|false", value.text) is None
     is_short = len(option) == 2
     if is_given and is_a("loading_option", option) and not (is_short and re.search("[./]", value.text) is None):
