@@ -575,6 +575,61 @@ async def test_nothing_needs_to_be_looked_at_beforehand(tmp_path: Path, heard: N
         place.journal.close()
 
 
+_RAW = "import ctypes, os, struct; call = ctypes.CDLL(None, use_errno=True).syscall; "
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ln -s $PWD/a l; echo x >> l; ln -s $PWD/new dangling; echo y > dangling; rm l dangling",
+        "ln -s $PWD/d ../one; ln -s one ../two; echo x >> ../two/f; echo y > ../two/n; rm ../one ../two",
+        "exec 7< d; echo x >> /dev/fd/7/f; cd d; echo y > /proc/thread-self/cwd/n",
+        "chmod 600 d/f d/g; mv d n; echo x >> n/f; rm n/g",
+        "mv a d/x; mv d n; echo x >> n/x",
+        f"""python3 -c '{_RAW}call(316 if os.uname().machine == "x86_64" else 276, -100, b"d", -100, b"n", 256)'
+mv d n; mv n d; rm d/f""",  # no such flag
+        "perl -e 'rename q(d), q(a) and die'; mv d n; mv n d; echo x >> d/f",
+        "mkdir d/x; perl -e 'rename q(d), q(d/x/y) and die'; mv d n; mv n d; rm d/f",
+        f"""ln -s d l; python3 -c '{_RAW}call(452, -100, b"l/", 0o700, 256)'; rm l""",  # fchmodat2
+        "perl -e 'utime 1, 1, q(d/f)'; mv d n; rm n/f; mv n d",
+        f"""python3 -c '{_RAW}d = os.open("d", 0); how = struct.pack("QQQ", os.O_WRONLY | os.O_CREAT, 0o644, 16)
+os.write(call(437, d, b"/f", how, 24), b"xx"); os.write(call(437, d, b"/n", how, 24), b"n")'""",
+        f"""python3 -c '{_RAW}call(2 if os.uname().machine == "x86_64" else 35, ctypes.c_long(-1), 1)'; echo x >> a""",
+    ],
+)
+async def test_whatever_a_path_is_called_it_is_noted_what_lay_there(tmp_path: Path, heard: None, command: str):
+    async with LocalProcesses() as processes:
+        place = told_place(tmp_path, processes)
+        place.fill({"a": "a", "b": "b", "d/f": "f", "d/g": "g"})
+        await is_undone_and_redone(place, command)
+        place.journal.close()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mv d n; echo x > n/f; mv n m; mv e n; echo y > n/f",
+        "mv d n; echo x > n/f; mv n m; mv e n; rm n/f",
+        "echo x > d/f; mv d n; mv e d; mv n e; echo y > d/f",
+        "rm -f d/f; rm -rf d; mv e d; rm d/f",
+        "echo x >> a; mv l n",
+        "mv l n; echo x >> a; rm a",
+        "rm a; mv l n; echo x >> n/a",
+    ],
+)
+async def test_what_comes_to_a_path_that_was_noted_is_noted_too(tmp_path: Path, heard: None, command: str):
+    async with LocalProcesses() as processes:
+        place = told_place(tmp_path, processes)
+        place.fill({"a": "a", "d/f": "of d", "e/f": "of e"})
+        (place.root / "l").mkdir()
+        (place.root / "l/a").hardlink_to(place.root / "a")
+        before = place.tree()
+        await place.run(command)
+        place.journal.undo(None, Consent(unsure=True))
+        assert place.tree() == before
+        place.journal.close()
+
+
 async def test_what_is_too_deep_to_have_a_path_is_told_as_not_noted(tmp_path: Path, heard: None):
     deep = "import os\nfor _ in range(99): os.mkdir('n' * 50); os.chdir('n' * 50)\nopen('f', 'w').write('x')"
     async with LocalProcesses() as processes:

@@ -27,8 +27,8 @@ class Before:
     nothing, as somebody has looked beforehand.
 
     The log holds tuples: ("row", path, what it was or None), ("kept", inode, the number of the file that holds it, its
-    size and mtime) and ("moved", old, new, inode), where what isn't beneath a root is b"". `is_whole`: all could be
-    noted.
+    size and mtime), ("lost", inode) of what is written unkept, and ("moved", old, new, inode), where what isn't beneath
+    a root is b"", or "unmoved" where that turned out to have failed. `is_whole`: all could be noted.
     """
 
     def __init__(self, folder: bytes | None) -> None:
@@ -37,6 +37,7 @@ class Before:
         self._count = 0
         self._held_bytes = 0
         self._known: set[int] = set()  # inodes: kept already, or the command's own
+        self._rows: set[bytes] = set()  # paths that were noted, of what lies there since
         with suppress(OSError):
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
             self._log = -1 if folder is None else os.open(os.path.join(folder, os.fsencode(LOG)), flags, 0o600)
@@ -49,17 +50,24 @@ class Before:
 
     def note(self, path: bytes) -> None:
         """Note what a path is, if anything, before it is changed for the first time."""
-        if not self.is_noting:
+        if not self.is_noting or path in self._rows:
             return
+        self._rows.add(path)
         try:
             row = _row(path)
         except FileNotFoundError:
             row = None
         self._write("row", path, row)
 
-    def moved(self, old: bytes, new: bytes, inode: int) -> None:
-        """Note that one is about to be renamed; b"" for what lies elsewhere."""
+    def moved(self, old: bytes, new: bytes, inode: int, *, is_folder: bool) -> None:
+        """Note that one is about to be renamed; b"" for what lies elsewhere. With a folder others come to its paths."""
+        if is_folder:
+            self._rows.clear()
         self._write("moved", old, new, inode)
+
+    def has_failed(self, old: bytes, new: bytes, inode: int) -> None:
+        """Note that what was noted last as about to be renamed so lies where it lay."""
+        self._write("unmoved", old, new, inode)
 
     def made(self, inode: int) -> None:
         """Note that the command has made a file: what it held isn't kept."""
@@ -81,6 +89,7 @@ class Before:
     def begin_anew(self) -> None:
         """Keep again what changes from now on: what was noted until now has been asked for."""
         self._known.clear()
+        self._rows.clear()
 
     def keep(self, path: bytes, inode: int, *, goes: bool) -> None:
         """Keep what a file holds that `goes` from its name, else is opened to be written. Raises nothing."""
@@ -96,6 +105,8 @@ class Before:
             self._known.add(inode)
         else:
             self._known.discard(inode)
+        if not is_kept and not goes:
+            self._write("lost", inode)
 
     def close(self) -> None:
         """Note nothing more."""

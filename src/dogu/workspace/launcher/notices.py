@@ -30,7 +30,10 @@ _PATH_BYTES = 4096
 OPENED_AGAIN = b"/proc/", b"/dev/fd/", b"/dev/std"
 _STREAMS = {b"/dev/stdin": b"0", b"/dev/stdout": b"1", b"/dev/stderr": b"2"}
 _PLACE = os.O_PATH | os.O_CLOEXEC if hasattr(os, "O_PATH") else 0
+_ADDRESS_BYTES = 110  # struct sockaddr_un
+_HOW = struct.Struct("=QQQ")  # struct open_how
 _MOST_LINKS = 8
+_MOST_LINKS_OF_A_PATH = 40
 
 
 class Notice(NamedTuple):
@@ -151,6 +154,30 @@ def path_of(notice: Notice, folder: int | None, path: int | None) -> bytes:
     return above + b"/" + text if text else above
 
 
+def bound_to(notice: Notice) -> bytes:
+    """Return the path that a call of bind gives a socket; b"" for what has none. Raises OSError."""
+    address = _memory(notice.pid, notice.words[1], min(notice.words[2], _ADDRESS_BYTES))
+    name = address[2:].partition(b"\0")[0] if address[:2] == struct.pack("=H", socket.AF_UNIX) else b""
+    return os.path.join(os.readlink(b"/proc/%d/cwd" % notice.pid), name) if name else b""
+
+
+def how_opened(notice: Notice) -> tuple[int, int]:
+    """Return the flags of a call of openat2, and how its path is to be resolved. Raises OSError."""
+    flags, _, resolve = _HOW.unpack(_memory(notice.pid, notice.words[2], _HOW.size).ljust(_HOW.size, b"\0"))
+    return flags, resolve
+
+
+def _memory(pid: int, pointer: int, most: int) -> bytes:
+    """Read memory of another process; less, where less is there. Raises OSError."""
+    if pointer >> 63:  # no process has any there
+        raise OSError(errno.EFAULT, "pointer")
+    memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.pread(memory, most, pointer)
+    finally:
+        os.close(memory)
+
+
 def opened_again(path: bytes, pid: int) -> bytes:
     """Return the path of what a process opens by the number that it has it open with; else the path as it is."""
     above, _, name = path.rpartition(b"/")
@@ -173,19 +200,37 @@ def leads_to(path: bytes, root: bytes = b"") -> bytes:
 def through_links(path: bytes, pid: int, *, follows: bool) -> bytes:
     """Return a path as a process sees it without the links in it, the last of which is one only where it `follows`.
 
-    Where it leads nowhere it stays as it is.
+    Each link is gone through by itself: the kernel would take absolute ones, and `self`, for this process's. Raises
+    OSError.
     """
-    if path.startswith(b"/proc/self/"):
-        path = b"/proc/%d/" % pid + path.removeprefix(b"/proc/self/")
     root = b"/proc/%d/root" % pid
-    if follows:
-        with suppress(OSError):
-            return _place(root, path)
-    with suppress(OSError):
-        above, _, name = path.rstrip(b"/").rpartition(b"/")
-        found = os.path.join(_place(root, above or b"/"), name)
-        return leads_to(found, root) if follows else found
-    return path
+    names = path.split(b"/")[::-1]
+    at, links = b"", 0
+    while names:
+        name = names.pop()
+        if name in (b"", b"."):
+            continue
+        if name == b"..":
+            at = at.rpartition(b"/")[0]
+            continue
+        place = b"%s/%d" % (at, pid) if at == b"/proc" and name in (b"self", b"thread-self") else at + b"/" + name
+        text = _link(root + place) if names or follows else b""
+        if not text:
+            at = place
+            continue
+        links += 1
+        if links > _MOST_LINKS_OF_A_PATH:
+            raise OSError(errno.ELOOP, "links")
+        at = b"" if text.startswith(b"/") else at
+        names += text.split(b"/")[::-1]
+    return at or b"/"
+
+
+def _link(path: bytes) -> bytes:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return b""
 
 
 def _place(root: bytes, path: bytes) -> bytes:
@@ -199,13 +244,9 @@ def _place(root: bytes, path: bytes) -> bytes:
 
 def _text(pid: int, pointer: int) -> bytes:
     """Read a string of another process."""
-    memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        data = os.pread(memory, _PATH_BYTES - pointer % _PATH_BYTES, pointer)
-        if b"\0" not in data:
-            data += os.pread(memory, _PATH_BYTES, pointer + len(data))
-    finally:
-        os.close(memory)
+    data = _memory(pid, pointer, _PATH_BYTES - pointer % _PATH_BYTES)
+    if b"\0" not in data:
+        data += _memory(pid, pointer + len(data), _PATH_BYTES)
     text, end, _ = data.partition(b"\0")
     if not end:
         raise OSError(errno.ENAMETOOLONG, "path")

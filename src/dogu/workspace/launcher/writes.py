@@ -26,6 +26,8 @@ from dogu.workspace.launcher.notices import (
     OPENED_AGAIN,
     Notice,
     Notices,
+    bound_to,
+    how_opened,
     leads_to,
     opened_again,
     path_of,
@@ -36,7 +38,7 @@ from dogu.workspace.launcher.others import ALL, Others
 from dogu.workspace.launcher.seccomp import telling
 
 _OPENAT2 = 437
-_NO_OTHER_FILE_SYSTEM, _NO_MAGIC, _BENEATH = 1, 2, 8
+_NO_OTHER_FILE_SYSTEM, _NO_MAGIC, _BENEATH, _IN_ROOT = 1, 2, 8, 16
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _NO_FOLLOW = 0x100  # AT_SYMLINK_NOFOLLOW
 _NO_REPLACE, _EXCHANGE = 1, 2
@@ -70,6 +72,7 @@ class _Call(NamedTuple):
 
 
 _OPEN, _OPENAT = _Call("open", None, 0, follows=True, how=1), _Call("open", 0, 1, follows=True, how=2)
+_BIND = _Call("make")
 _OPEN_ANYHOW, _CREATE = _Call("open", 0, 1, follows=True), _Call("open", None, 0, follows=True)
 _CUT, _CUT_OPEN, _FALLOCATE = (
     _Call("change", None, 0, True, cuts=1),
@@ -81,7 +84,7 @@ _SET_LINK = _Call("change", None, 0)
 _REMOVE, _REMOVEAT = _Call("remove", None, 0), _Call("remove", 0, 1)
 _RENAME, _RENAMEAT = _Call("rename", None, 0), _Call("rename", 0, 1, flags=4)
 _SET, _SETAT = _Call("change", None, 0, follows=True), _Call("change", 0, 1, follows=True, flags=3)
-_SETAT4 = _Call("change", 0, 1, follows=True, flags=4)
+_SETAT2, _SETAT4 = (_Call("change", 0, 1, follows=True, flags=place) for place in (2, 4))
 _SET_OPEN = _Call("change", 0)  # also by a descriptor that can only read: that of a folder
 _CALLS: dict[str, dict[int, _Call]] = {
     "x86_64": {
@@ -96,6 +99,7 @@ _CALLS: dict[str, dict[int, _Call]] = {
         **{92: _SET, 94: _SET_LINK, 260: _SETAT4},  # chown
         **{132: _SET, 235: _SET, 261: _Call("change", 0, 1, follows=True), 280: _SETAT},  # utimes
         **{188: _SET, 189: _SET_LINK, 197: _SET, 198: _SET_LINK},  # xattrs
+        **{49: _BIND, 463: _SETAT2, 466: _SETAT2},  # bind, setxattrat, removexattrat
         **{91: _SET_OPEN, 93: _SET_OPEN, 190: _SET_OPEN, 199: _SET_OPEN},  # fchmod, fchown, fsetxattr, fremovexattr
     },
     "aarch64": {
@@ -112,6 +116,7 @@ _CALLS: dict[str, dict[int, _Call]] = {
         **{34: _MAKEAT, 33: _MAKEAT, 37: _Call("link", 0, 1), 36: _Call("make", 1, 2)},
         **{53: _Call("change", 0, 1, follows=True), 452: _SETAT, 54: _SETAT4, 88: _SETAT},
         **{5: _SET, 6: _SET_LINK, 14: _SET, 15: _SET_LINK},
+        **{200: _BIND, 463: _SETAT2, 466: _SETAT2},
         **{52: _SET_OPEN, 55: _SET_OPEN, 7: _SET_OPEN, 16: _SET_OPEN},
     },
 }
@@ -151,6 +156,7 @@ class Writes(Notices):
         self._others = Others(lambda inode: self._until_ns.get(inode, 0))
         self._moves: list[tuple[bytes, bytes]] = []
         self._made: list[bytes] = []
+        self._moving: dict[int, tuple[bytes, bytes, int]] = {}  # by the process that was about to
         self._is_over = False
 
     def decide(self, notice: Notice) -> None:
@@ -159,6 +165,7 @@ class Writes(Notices):
             self._before.is_whole = False
             return
         self._note_made()
+        self._note_failed(notice.pid)
         try:
             self._decide(notice)
         except OSError as error:
@@ -169,14 +176,29 @@ class Writes(Notices):
     def _decide(self, notice: Notice) -> None:
         call = self._calls[notice.number]
         flags = 0 if call.flags is None else notice.words[call.flags]
-        named = path_of(notice, call.folder, call.path)
+        named = self._named(notice, call)
+        if not named:
+            return
         if call.does in ("rename", "link"):
             self._decide_on_two(notice, call, named, flags)
         else:
             self._decide_on_path(notice, call, named, flags)
 
+    def _named(self, notice: Notice, call: _Call) -> bytes:
+        """Return the path that a call names; b"" of what isn't written to, or is no path."""
+        if call is _BIND:
+            return bound_to(notice)
+        named = path_of(notice, call.folder, call.path)
+        if call is _OPEN_ANYHOW:
+            flags, resolve = how_opened(notice)
+            if not flags & _WRITES:
+                return b""
+            if resolve & _IN_ROOT and named.startswith(b"/"):
+                return path_of(notice, call.folder, None) + named
+        return named
+
     def _decide_on_path(self, notice: Notice, call: _Call, named: bytes, flags: int) -> None:
-        follows = call.follows and not flags & _NO_FOLLOW
+        follows = (call.follows and not flags & _NO_FOLLOW) or (call.does == "change" and named.endswith(b"/"))
         if named.startswith(OPENED_AGAIN):
             named = opened_again(named, notice.pid)
             if named.startswith(b"/proc/"):
@@ -259,6 +281,18 @@ class Writes(Notices):
                 if stamp[1] and not self._others.has_made(path, stamp[2]):
                     self._until_ns[stamp[2]] = 0
 
+    def _note_failed(self, pid: int) -> None:
+        """Find out which renames have failed, now that a process makes its next call, or is gone."""
+        for mover, (path, target, inode) in [*self._moving.items()]:
+            with suppress(OSError):
+                is_there = _stamp(path)[2:] == (inode,)
+                if is_there and mover != pid and os.path.exists(b"/proc/%d" % mover):
+                    continue
+                if is_there:
+                    self._before.has_failed(path, target, inode)
+                    self._moves = [move for move in self._moves if move != (path, target)]
+            del self._moving[mover]
+
     def take(self) -> Iterator[dict[str, Any]]:
         """Return all that was noted since the last time, in parts that fit a packet.
 
@@ -267,6 +301,7 @@ class Writes(Notices):
         by inode, which may have been noted before; and the `shares` of `Others`, by inode.
         """
         self._note_made()
+        self._note_failed(0)
         over_ns = time.time_ns()
         shares = self._others.shares
         foreign, open_ns = self._others.found()
@@ -303,6 +338,9 @@ class Writes(Notices):
         stamp, there = _stamp(path) if path else (), _stamp(target) if target else ()
         is_free_only = call.does == "link" or flags & _NO_REPLACE
         is_taken = there and (is_free_only or (not flags & _EXCHANGE and _is_full(target, there)))
+        if call.does == "rename" and stamp and not flags & _EXCHANGE:  # a folder over a file or into itself
+            is_unlike = bool(there) and bool(stamp[1]) != bool(there[1])
+            is_taken = is_taken or is_unlike or (not stamp[1] and target.startswith(path + b"/"))
         is_folder_leaving = bool(stamp) and not stamp[1] and not target
         if is_folder_leaving:
             self._before.leaves(path)
@@ -315,7 +353,7 @@ class Writes(Notices):
         if stamp and call.does == "link":
             self._note(path, stamp, stamp[2])
         elif call.does == "rename":
-            self._note_rename((path, stamp), (target, there), is_exchange=bool(flags & _EXCHANGE))
+            self._note_rename((path, stamp), (target, there), notice.pid, is_exchange=bool(flags & _EXCHANGE))
 
     def _note_target(self, target: bytes, there: Stamp, stamp: Stamp, *, goes: bool) -> None:
         """Note what a rename or a link puts in a place, and what lies `there` until then."""
@@ -325,23 +363,26 @@ class Writes(Notices):
         if not stamp:
             self._made.append(target)
 
-    def _note_rename(self, one: tuple[bytes, Stamp], other: tuple[bytes, Stamp], *, is_exchange: bool) -> None:
+    def _note_rename(
+        self, one: tuple[bytes, Stamp], other: tuple[bytes, Stamp], pid: int, *, is_exchange: bool
+    ) -> None:
         (path, stamp), (target, there) = one, other
         is_own = bool(stamp) and bool(self._until_ns.get(stamp[2]))
         if stamp:
             self._note_moved(path, target, stamp, there if is_exchange else (), is_own=is_own)
         if stamp and not target:
             self._keep(path, stamp, goes=True)
-        aside = path
+        aside, is_folder = path, not stamp or not stamp[1] or bool(there and not there[1])
         if is_exchange and stamp and there:
             aside = target + b"\0"  # a name that none can have
-            self._before.moved(path, aside, stamp[2])
-            self._before.moved(target, path, there[2])
-        self._before.moved(aside, target, stamp[2] if stamp else 0)
+            self._before.moved(path, aside, stamp[2], is_folder=is_folder)
+            self._before.moved(target, path, there[2], is_folder=is_folder)
+        self._before.moved(aside, target, stamp[2] if stamp else 0, is_folder=is_folder)
+        if stamp and target and not is_exchange:
+            self._moving[pid] = path, target, stamp[2]
 
     def _note(self, path: bytes, stamp: Stamp, now: int) -> None:
-        if path not in self._noted:
-            self._before.note(path)
+        self._before.note(path)
         until_ns = time.time_ns() + _OWN_NS
         before, then, own_ns = self._noted.get(path, (stamp, stamp[2] if stamp else GONE, until_ns))
         if stamp:
@@ -393,7 +434,9 @@ class Writes(Notices):
             return self._opened(place)
         except FileNotFoundError:
             return leads_to(place)
-        except OSError:
+        except OSError as error:
+            if error.errno == errno.EXDEV and self._before.is_noting:  # an absolute link: see `_found`
+                raise
             return place
 
     def _opened(self, path: bytes) -> bytes:

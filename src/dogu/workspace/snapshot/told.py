@@ -57,16 +57,22 @@ class _Notes:
         self.moved_to: list[str] = []
         self.kept: dict[_Stamp, list[_Held]] = {}
         self._files: dict[int, SnapshotRow] = {}
+        self._origins: dict[int, str] = {}
+        self._lost: set[int] = set()
         self._moves: list[tuple[str, str]] = []
 
     def read(self) -> None:
         """Take what was noted since; it begins anew."""
         entries = [*self._entries()]
         self.rows, self.paths, self.moved_to, self.kept, self._files, self._moves = {}, set(), [], {}, {}, []
+        self._origins, self._lost = {}, set()
+        entries = _without_failed(entries)
         moves = [(os.fsdecode(each[1]), os.fsdecode(each[2]), each[3]) for each in entries if each[0] == "moved"]
         for kind, first, *rest in entries:
             if kind == "kept":
                 self._take_kept(first, *rest)
+            elif kind == "lost":
+                self._lost.add(first)
             elif kind == "row":
                 self._take_row(os.fsdecode(first), rest[0])
             else:
@@ -83,26 +89,34 @@ class _Notes:
                 return ""
         return path
 
+    def noted_of(self, row: SnapshotRow) -> SnapshotRow:
+        """Return how a file of several names was that has been told of by another of them; else the row as it is."""
+        known = self._files.get(row.stamp[2])
+        return row if known is None or known.links < 2 else known
+
     def _take_row(self, path: str, facts: tuple[Any, ...] | None) -> None:
         origin = self.origin(path)
         row = None
         if facts is not None:
             kind, mode, size, stamp, target, owner, links, is_sparse, xattrs = facts
             row = SnapshotRow(kind, mode, size, stamp, -1, target, False, owner, links, is_sparse, xattrs)
-            row = self._first_of(row)
+            row = self._first_of(row, origin)
         if origin:
             self.rows.setdefault(origin, row)
         self.paths.add(path)
 
-    def _first_of(self, row: SnapshotRow) -> SnapshotRow:
-        """Return how a file was that has been told of before by another of its names."""
+    def _first_of(self, row: SnapshotRow, origin: str) -> SnapshotRow:
+        """Return how a file was that has been told of before by another of its names, or where it lay then."""
         known = self._files.get(row.stamp[2])
-        if row.kind == "file" and (known is None or known.links < 2):
-            self._files[row.stamp[2]] = known = row
+        is_it = known is not None and (known.links > 1 or (origin and origin == self._origins.get(row.stamp[2])))
+        if row.kind == "file" and not is_it:
+            self._files[row.stamp[2]], self._origins[row.stamp[2]] = row, origin
+            self._lost.discard(row.stamp[2])
+            return row
         return row if known is None else known
 
     def _take_kept(self, inode: int, number: int, size: int, mtime_ns: int) -> None:
-        if inode in self._files:
+        if inode in self._files and inode not in self._lost:
             held = _Held(f"{self.folder}/{number}", (size, mtime_ns))
             self.kept.setdefault(self._files[inode].stamp, []).append(held)
 
@@ -217,7 +231,8 @@ class ToldChanges:
             for path in self._below(folder):
                 origin = notes.origin(path)
                 if origin and origin not in before:
-                    before[origin] = self._row(path)
+                    row = self._row(path)
+                    before[origin] = row if row is None else notes.noted_of(row)
                 notes.paths.add(path)
 
     def _below(self, folder: str) -> Generator[str]:
@@ -325,6 +340,20 @@ class ToldChanges:
                 shutil.copyfile(path, target)
                 status = os.stat(target)
                 self._open[path] = self._with_place(row, _Held(target, (status.st_size, status.st_mtime_ns)))
+
+
+def _without_failed(entries: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Leave the renames out that were found to have failed."""
+    failed: list[tuple[Any, ...]] = []
+    left: list[tuple[Any, ...]] = []
+    for kind, *rest in reversed(entries):
+        if kind == "unmoved":
+            failed.append(tuple(rest))
+        elif kind == "moved" and tuple(rest) in failed:
+            failed.remove(tuple(rest))
+        else:
+            left.append((kind, *rest))
+    return left[::-1]
 
 
 def _is_in(path: str, root: str) -> bool:
