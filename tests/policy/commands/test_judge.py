@@ -182,6 +182,29 @@ def test_a_loop_over_folders_of_the_workspace_may_go_to_each_of_them() -> None:
 
 
 @pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ('while IFS=, read -r a b; do echo "$a"; done < data/x.csv', "allow"),
+        ('while IFS= read -r a; do echo "$a"; done < x.csv', "allow"),
+        ("IFS=, ; read -r a b; ls $a", "ask"),
+        ("IFS=$(ls) read -r a", "ask"),
+        ("IFS=m python3 --version", "ask"),
+        ("python3 -c 'print(sum(range(10)))'", "allow"),
+        ('python3 -c \'import json; d = json.load(open("a.json")); print(sorted(d["scripts"]))\'', "allow"),
+        ("python3 -c 'print(len(open(\"a\").read()))'", "ask"),
+        ("python3 -c 'import os; print(str(os.system(\"x\")))'", "ask"),
+        ("python3 -c 'print(sum(range(10)));x()'", "ask"),
+        ("python3 -m http.server --help", "allow"),
+        ("python3 -m http.server 8000", "ask"),
+        ("python3 -m antigravity --help", "ask"),
+        ("python3 -m http.server", "ask"),
+    ],
+)
+def test_what_needs_a_question_and_what_looks_like_it(command: str, expected: str) -> None:
+    assert gate(command, ["read", "echo", "ls", "python3"]) == expected
+
+
+@pytest.mark.parametrize(
     "command",
     [
         "mlr -I --csv sort -f a data/x.csv",

@@ -82,6 +82,8 @@ def _of_module(words: Sequence[Word], at: int, hints: Hints) -> Iterator[Danger]
     called = next((each for each in (f"python-m-{name}", name) if find_program(each) is not None), None)
     if called is None and hints.around.has_module(name):
         return
+    if name in _SHOW_HELP and [each.text for each in words[at + 1 :]] in (["-h"], ["--help"]):
+        return
     if called is None or name.startswith(("python", "pypy")) or name in _NO_MODULES:
         yield Danger(at, Effect.RUNS, told("runs the module {name}", name=name or word.text[:30]))
         return
@@ -91,6 +93,7 @@ def _of_module(words: Sequence[Word], at: int, hints: Hints) -> Iterator[Danger]
         yield Danger(each.index + at, each.effect, each.reason)
 
 
+_SHOW_HELP = frozenset(("http.server", "zipfile", "tarfile", "timeit"))
 # Modules of the standard library that are called as a program is that isn't one of Python's.
 _NO_MODULES = frozenset(
     "test site runpy code pdb timeit trace profile http time ftplib telnetlib sqlite3 zipfile tarfile".split()

@@ -71,6 +71,8 @@ def is_harmless_setting(name: str, value: str | None, program: str = "") -> bool
     """Whether the variable may be set to the value: None is one that can't be known."""
     if value is None:
         return False
+    if name == "IFS" and program == "read":  # for this command alone, which only parts a line
+        return True
     if name == "PYTHONPATH":
         return program in _RUNS_OWN_CODE and is_a("own_code", value)
     return any(each.fullmatch(value) for each in values_of(name))
