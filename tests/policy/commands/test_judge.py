@@ -196,12 +196,18 @@ def test_a_loop_over_folders_of_the_workspace_may_go_to_each_of_them() -> None:
         ("python3 -c 'print(sum(range(10)));x()'", "ask"),
         ("python3 -m http.server --help", "allow"),
         ("python3 -m http.server 8000", "ask"),
+        ('for t in build lint test; do npm run "$t" || break; done', "allow"),
+        ('for t in build env; do npm run "$t" || break; done', "ask"),
+        ('for t in build --script-shell=./x; do npm run "$t"; done', "ask"),
+        ('for t in "build --script-shell=./x"; do npm run $t; done', "ask"),
+        ('for t in $(ls); do npm run "$t"; done', "ask"),
+        ('read t; npm run "$t"', "ask"),
         ("python3 -m antigravity --help", "ask"),
         ("python3 -m http.server", "ask"),
     ],
 )
 def test_what_needs_a_question_and_what_looks_like_it(command: str, expected: str) -> None:
-    assert gate(command, ["read", "echo", "ls", "python3"]) == expected
+    assert gate(command, ["read", "echo", "ls", "npm", "python3"]) == expected
 
 
 @pytest.mark.parametrize(
