@@ -102,10 +102,7 @@ def _fetched_to(command: Command) -> Iterator[str]:
     if _program(command) not in _FETCHES:
         return
     yield from _redirected_to(command)
-    for at, text in enumerate(texts[1:], 1):
-        option = re.match(r"-[A-Za-z#0-9]*[oO](?P<short>.*)|--output(?:-document)?(?:=(?P<long>.*))?$", text, re.DOTALL)
-        if option is not None:
-            yield option["short"] or option["long"] or (texts[at + 1] if at + 1 < len(texts) else "")
+    yield from _values_of(texts, r"-[A-Za-z#0-9]*[oO](?P<short>.*)|--output(?:-document)?(?:=(?P<long>.*))?$")
 
 
 def _writes_into_what_it_unpacked(script: Script) -> str:
@@ -132,8 +129,13 @@ def _unpacked_to(command: Command) -> Iterator[str]:
     if not unpacks(_program(command), command.words):
         return
     texts = [word.text for word in command.words]
+    yield from _values_of(texts, r"-[A-Za-z]*?[Cd](?P<short>.*)|--dir[a-z]*(?:=(?P<long>.*))?$")
+
+
+def _values_of(texts: Sequence[str], pattern: str) -> Iterator[str]:
+    """The values of options that a pattern begins with: `short` or `long` within the word, or else the next word."""
     for at, text in enumerate(texts[1:], 1):
-        option = re.match(r"-[A-Za-z]*?[Cd](?P<short>.*)|--dir[a-z]*(?:=(?P<long>.*))?$", text, re.DOTALL)
+        option = re.match(pattern, text, re.DOTALL)
         if option is not None:
             yield option["short"] or option["long"] or (texts[at + 1] if at + 1 < len(texts) else "")
 

@@ -124,7 +124,8 @@ def _by_steps(pair: Pair, steps: _Steps, *, often: bool) -> IndentMap | None:
 
 def _as_most(pairs: Sequence[Pair], texts: Texts) -> IndentMap:
     known: dict[str, str | None] = {}
-    most, unit = _commonest(pairs, texts), indent_unit(texts()[1])
+    model, around = texts()
+    most, unit = _commonest(pairs, _Steps(model, around)), indent_unit(around)
     for ours in {ours for ours, _ in pairs}:
         theirs = Counter(file for model, file in pairs if model == ours)
         commonest, count = theirs.most_common(1)[0]
@@ -136,9 +137,8 @@ def _as_most(pairs: Sequence[Pair], texts: Texts) -> IndentMap:
     return lambda indent: known[indent] if indent in known else most(indent) if most else None
 
 
-def _commonest(pairs: Sequence[Pair], texts: Texts) -> IndentMap | None:
+def _commonest(pairs: Sequence[Pair], steps: _Steps) -> IndentMap | None:
     """Return the map that most of the lines follow, None when none is followed by enough of them."""
-    steps = _Steps(*texts())
     best, most = None, 1
     for pair in dict.fromkeys(pairs):
         for found in (_shift([pair]), steps.map([pair])):

@@ -116,13 +116,10 @@ class Before:
 
     def _keep(self, path: bytes, status: os.stat_result, *, goes: bool) -> bool:
         used = status.st_blocks * _BLOCK
-        free = os.statvfs(self._folder)
-        if free.f_bavail * free.f_frsize < self._held_bytes + used + _SPARE_BYTES:
+        if not _has_room(self._folder, self._held_bytes + used):
             return False
         self._count += 1
-        target = os.path.join(self._folder, b"%d" % self._count)
-        if not (goes and status.st_nlink == 1 and _linked(path, target)):
-            _copy(path, target, used)
+        _store(path, os.path.join(self._folder, b"%d" % self._count), status, goes=goes)
         self._held_bytes += used
         self._write("kept", status.st_ino, self._count, status.st_size, status.st_mtime_ns)
         return True
@@ -157,15 +154,8 @@ class Going:
             if not stat.S_ISREG(status.st_mode) or status.st_size < self._least_bytes:
                 return
             self._held_bytes += status.st_blocks * _BLOCK  # which would be free else
-            free = os.statvfs(self._folder)
-            if free.f_bavail * free.f_frsize < self._held_bytes + _SPARE_BYTES:
-                return
-            target = self._folder + b"/%d" % inode
-            if goes and status.st_nlink == 1:
-                with suppress(OSError):
-                    os.link(path, target, follow_symlinks=False)
-                    return
-            _copy(path, target, status.st_blocks * _BLOCK)
+            if _has_room(self._folder, self._held_bytes):
+                _store(path, os.path.join(self._folder, b"%d" % inode), status, goes=goes)
 
 
 def _row(path: bytes) -> tuple[Any, ...]:
@@ -186,12 +176,18 @@ def _row(path: bytes) -> tuple[Any, ...]:
     return kind, mode, size, times, b"", owner, status.st_nlink, is_file and fs.is_sparse(status), xattrs
 
 
-def _linked(path: bytes, target: bytes) -> bool:
-    try:
-        os.link(path, target, follow_symlinks=False)
-    except OSError:
-        return False
-    return True
+def _has_room(folder: bytes, held_bytes: int) -> bool:
+    free = os.statvfs(folder)
+    return free.f_bavail * free.f_frsize >= held_bytes + _SPARE_BYTES
+
+
+def _store(path: bytes, target: bytes, status: os.stat_result, *, goes: bool) -> None:
+    """Keep what a file holds: one whose only name goes by a second name, else by a copy. Raises OSError."""
+    if goes and status.st_nlink == 1:
+        with suppress(OSError):
+            os.link(path, target, follow_symlinks=False)
+            return
+    _copy(path, target, status.st_blocks * _BLOCK)
 
 
 def _copy(path: bytes, target: bytes, used: int) -> None:

@@ -14,13 +14,14 @@ import stat
 from collections import Counter
 from collections.abc import Collection, Generator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
 from dogu.workspace import fs, openat
 from dogu.workspace.launcher.before import LOG
 from dogu.workspace.linked import names_by_inode
+from dogu.workspace.sandbox.places import is_in
 from dogu.workspace.snapshot.rows import TOLD, SnapshotRow, TreeChange, changes_of, stamp_of_status
 from dogu.workspace.xattrs import read_xattrs
 
@@ -145,7 +146,7 @@ class ToldChanges:
     def __init__(self, folder: str, roots: Sequence[str], exclude: Sequence[str]) -> None:
         self._folder = folder
         self._roots = roots
-        inside = [each for each in map(os.path.realpath, exclude) if any(_is_in(each, root) for root in roots)]
+        inside = [each for each in map(os.path.realpath, exclude) if is_in(each, roots)]
         self._exclude = tuple(f"{each}/" for each in inside)
         self._closed = openat.Closed(roots)
         self._notes: list[_Notes] = []
@@ -223,7 +224,7 @@ class ToldChanges:
         self._notes, self._open, self._held = [], {}, []
 
     def _is_ours(self, path: str) -> bool:
-        return any(_is_in(path, root) for root in self._roots) and not f"{path}/".startswith(self._exclude)
+        return is_in(path, self._roots) and not f"{path}/".startswith(self._exclude)
 
     def _add_moved(self, notes: _Notes, before: _Rows) -> None:
         """Add what lies in the folders that were moved: where it was, and that nothing was where it is."""
@@ -344,20 +345,16 @@ class ToldChanges:
 
 def _without_failed(entries: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Leave the renames out that were found to have failed."""
-    failed: list[tuple[Any, ...]] = []
+    failed = Counter[tuple[Any, ...]]()
     left: list[tuple[Any, ...]] = []
     for kind, *rest in reversed(entries):
         if kind == "unmoved":
-            failed.append(tuple(rest))
-        elif kind == "moved" and tuple(rest) in failed:
-            failed.remove(tuple(rest))
+            failed[tuple(rest)] += 1
+        elif kind == "moved" and failed[tuple(rest)]:
+            failed[tuple(rest)] -= 1
         else:
             left.append((kind, *rest))
     return left[::-1]
-
-
-def _is_in(path: str, root: str) -> bool:
-    return path == root or path.startswith(f"{root.rstrip('/')}/")
 
 
 def _is_newer(row: SnapshotRow | None, known: SnapshotRow | None) -> bool:
@@ -373,8 +370,7 @@ def _inode(path: str) -> int:
 
 
 def _read(path: str) -> bytes:
-    descriptor = fs.open_own(path, _OPEN)
-    with os.fdopen(descriptor, "rb") as file:
+    with _opened(path) as file:
         return file.read()
 
 
@@ -389,5 +385,5 @@ def _hold_the_same(one: str, other: str) -> bool:
     return False
 
 
-def _opened(path: str) -> Any:
+def _opened(path: str) -> BinaryIO:
     return os.fdopen(fs.open_own(path, _OPEN), "rb")
