@@ -125,12 +125,14 @@ async def test_a_timeout_tells_what_was_printed_and_is_a_failure(tool: RunShellC
     assert "Stdout: on\n\nStderr: (empty)\nError: Timed out after 0.3 s" in told(result)
 
 
-async def test_background_processes_are_told(tool: RunShellCommand) -> None:
+async def test_background_processes_are_told_to_the_user_by_the_number_of_their_job(tool: RunShellCommand) -> None:
     result = await run_tool(tool, command="sleep 82 & echo started $!")
     pid = told(result).partition("Stdout: started ")[2].partition("\n")[0]
     assert f"Background PIDs: {pid}\n" in told(result)
     assert isinstance(result.return_display, TerminalOutput)
-    assert result.return_display.notes == (f"Still running in the background: {pid}.",)
+    job = told(result).partition("Process Group PGID: ")[2].partition("\n")[0]
+    assert job != pid
+    assert result.return_display.notes == (f"Still running in the background: {job}.",)
 
 
 async def test_the_child_knows_that_it_runs_inside(tool: RunShellCommand, monkeypatch: pytest.MonkeyPatch) -> None:

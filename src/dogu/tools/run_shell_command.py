@@ -386,7 +386,7 @@ def _shown(args: RunShellCommandArgs, result: ProcessResult, remarks: list[str])
     elif result.exit_code:
         notes.append(told("Exit code {code}.", code=result.exit_code))
     if result.background_pids:
-        notes.append(told("Still running in the background: {pids}.", pids=", ".join(map(str, result.background_pids))))
+        notes.append(told("Still running in the background: {job}.", job=result.pgid))  # the number `/jobs` knows it by
     notes += remarks
     between = "\n" if result.stdout and result.stderr and not result.stdout.endswith("\n") else ""
     return TerminalOutput(args.command, result.stdout + between + result.stderr, result.exit_code, tuple(notes))
