@@ -160,6 +160,12 @@ def test_an_alias_is_excluded_with_its_command() -> None:
     assert gate("rmdir x", ["*"], ["rd"]) == gate("chdir x", ["*"], ["cd"]) == "deny"
 
 
+@pytest.mark.parametrize("command", ["ri x", "del x", "erase x", "rd /s x", "cd src && RI x"])
+def test_a_cmdlet_is_excluded_by_its_other_names(command: str) -> None:
+    assert gate(command, exclude=["Remove-Item"]) == "deny"
+    assert gate(command, exclude=["Get-Process"]) == "allow"
+
+
 @pytest.mark.parametrize(
     "command", ["git status", "GIT status", "git.exe status", "git log --oneline", "git.cmd log", '"git" log']
 )

@@ -8,7 +8,7 @@ can't stand in for one of the path's: the environment that commands get says so 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -69,6 +69,23 @@ _POWERSHELL_LOOKS = frozenset(
     "get-childitem get-content get-location get-item test-path resolve-path get-date get-process get-host "
     "select-string get-filehash write-output write-host".split()
 )
+# What excludes a cmdlet excludes its other names, and what cmd itself has by them. Source: Get-Alias of PowerShell 5.1.
+_ALIASES: Mapping[str, str] = {
+    "clear-content": "clc",
+    "copy-item": "copy cp cpi",
+    "get-childitem": "dir gci ls",
+    "get-content": "cat gc type",
+    "invoke-expression": "iex",
+    "invoke-restmethod": "irm",
+    "invoke-webrequest": "curl iwr wget",
+    "move-item": "mi move mv",
+    "new-item": "ni",
+    "remove-item": "del rd ri rm",
+    "rename-item": "ren rni",
+    "set-content": "sc",
+    "start-process": "saps start",
+    "stop-process": "kill spps",
+}
 
 
 def judge_for_cmd(text: str, core: tuple[Rule, ...] | None, exclude: tuple[Rule, ...]) -> Judgement:
@@ -121,7 +138,7 @@ class _Judge:
 
     def __init__(self, core: tuple[Rule, ...] | None, exclude: tuple[Rule, ...]) -> None:
         self._core = Lists(None if core is None else tuple(map(_for_windows, core)), ())
-        self._exclude = tuple(_folded(_for_windows(rule)) for rule in exclude)
+        self._exclude = tuple(named for rule in exclude for named in _with_aliases(_folded(_for_windows(rule))))
         self._restricts = core is not None or bool(exclude)
         self._commands: list[JudgedCommand] = []
         self._notes: list[tuple[Decision, str]] = []
@@ -299,6 +316,12 @@ def _for_windows(rule: Rule) -> Rule:
 
 def _folded(rule: Rule) -> Rule:
     return msgspec.structs.replace(rule, words=tuple(word.lower() for word in rule.words)) if rule.words else rule
+
+
+def _with_aliases(rule: Rule) -> Iterator[Rule]:
+    yield rule
+    for alias in _ALIASES.get(rule.words[0], "").split() if rule.words else ():
+        yield msgspec.structs.replace(rule, words=(alias, *(rule.words or ())[1:]))
 
 
 def program_for_windows(value: str | None) -> str | None:
