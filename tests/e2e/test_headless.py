@@ -18,6 +18,8 @@ from typing import Any, cast
 import jsonschema_rs
 import pytest
 
+from dogu.commands.running import run_async
+from dogu.commands.signals import DEADLY, release
 from dogu.testing.fake_gemini import FakeGemini
 from dogu.testing.fake_messages import FakeMessages
 from dogu.testing.fake_openai import FakeOpenAI
@@ -177,6 +179,27 @@ def test_a_signal_behind_the_last_word_changes_nothing(program: Program):
             process.send_signal(signal.SIGTERM)
             assert process.stdout.read() == b""
     assert (last["exit_code"], process.returncode) == (0, 0)
+
+
+def test_no_signal_is_the_systems_again_behind_the_last_word(monkeypatch: pytest.MonkeyPatch):
+    before, given = {number: signal.getsignal(number) for number in DEADLY}, list[tuple[int, object]]()
+    give = signal.signal
+
+    def noted(number: int, handler: Any) -> object:
+        given.append((signal.Signals(number), handler))
+        return give(number, handler)
+
+    async def work() -> int:
+        monkeypatch.setattr(signal, "signal", noted)
+        return 0
+
+    try:
+        assert run_async(work, told=lambda _: None) == 0
+        assert {signal.getsignal(number) for number in DEADLY} == {signal.SIG_IGN}
+        assert not {number for number, handler in given if handler is signal.SIG_DFL}.intersection(DEADLY)
+    finally:
+        release()
+    assert {number: signal.getsignal(number) for number in DEADLY} == before
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="nothing tells which signals are held back")

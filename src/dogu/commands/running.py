@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
@@ -54,13 +55,13 @@ def run_async(main: Callable[[], Coroutine[Any, Any, int]], told: Callable[[int]
     that are held come now. Return its status, or 128 and the signal's number.
     """
     code = 130
+    before = {number: signal.getsignal(number) for number in DEADLY} if told is not None else {}
 
     async def cancel_on_signal(
         scope: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
     ) -> None:
         nonlocal code
-        watched = DEADLY if told is not None else SIGNALS[1:]
-        with ended_unheard(is_told=told is not None), open_signal_receiver(*watched) as signals:
+        with open_signal_receiver(*(before or SIGNALS[1:])) as signals, ended_unheard(before):
             release()
             task_status.started()
             async for number in signals:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,7 +26,7 @@ DEADLY = (*SIGNALS, *_there_are("SIGQUIT SIGUSR1 SIGUSR2 SIGALRM SIGXCPU"))
 """What ends a program that does nothing about it, and can be heard."""
 
 _before: list[set[int]] = []  # the process's own mask, while it is another
-_unheard: dict[int, Any] = {}  # the handlers of signals that are heard no more
+_unheard: dict[signal.Signals, Any] = {}  # the handlers of signals that are heard no more
 
 
 def hold() -> None:
@@ -36,16 +36,18 @@ def hold() -> None:
 
 
 @contextmanager
-def ended_unheard(*, is_told: bool) -> Generator[None]:
-    """Let no signal that comes after the last word end the program: what was told stays true.
+def ended_unheard(before: Mapping[signal.Signals, Any]) -> Generator[None]:
+    """Let none of these signals end the program after the last word: what was told stays true.
 
     That is when what is within is cancelled; a program that was ended by a signal is ended by the next one at once.
+    `before` are the handlers that `release` gives back.
     """
     try:
         yield
     except BaseException:
-        for number in DEADLY if is_told else ():
-            _unheard[number] = signal.signal(number, signal.SIG_IGN)
+        for number in before:
+            signal.signal(number, signal.SIG_IGN)
+        _unheard.update(before)
         raise
 
 

@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Generator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 
 import anyio
 from anyio import to_thread
@@ -50,25 +50,6 @@ if sys.platform == "win32":
     async def write_ready(descriptor: int, data: memoryview) -> int:
         """Write as much as goes without keeping anybody waiting; return how much. Raises OSError."""
         return await to_thread.run_sync(os.write, descriptor, data, abandon_on_cancel=True)
-
-    @contextmanager
-    def open_signal_receiver(*numbers: signal.Signals) -> Generator[AsyncIterator[signal.Signals]]:
-        """Give the signals that come meanwhile."""
-        import asyncio
-
-        loop = asyncio.get_running_loop()
-        sender, receiver = anyio.create_memory_object_stream[signal.Signals](16)
-
-        def hear(number: int, _: object) -> None:
-            loop.call_soon_threadsafe(sender.send_nowait, signal.Signals(number))
-
-        before: dict[signal.Signals, object] = {number: signal.signal(number, hear) for number in numbers}
-        try:
-            with sender, receiver:
-                yield receiver
-        finally:
-            for number, old in before.items():
-                signal.signal(number, old if callable(old) else signal.SIG_DFL)
 
     @contextmanager
     def without_echo(descriptor: int) -> Generator[None]:
@@ -176,6 +157,33 @@ else:
         with suppress(termios.error):
             termios.tcflush(descriptor, termios.TCIFLUSH)
 
-    open_signal_receiver: Callable[..., AbstractContextManager[AsyncIterator[signal.Signals]]] = (
-        anyio.open_signal_receiver
-    )
+
+@contextmanager
+def open_signal_receiver(*numbers: signal.Signals) -> Generator[AsyncIterator[signal.Signals]]:
+    """Give the signals that come meanwhile; one that is given another handler within keeps that.
+
+    At the end of one of asyncio's own, a signal ends the program, as the system has it, before anybody can say
+    otherwise: here it is at once as it was before.
+    """
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    sender, receiver = anyio.create_memory_object_stream[signal.Signals](16)
+
+    def give(number: int) -> None:
+        with suppress(anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            sender.send_nowait(signal.Signals(number))
+
+    def hear(number: int, _: object) -> None:
+        loop.call_soon_threadsafe(give, number)
+
+    if sys.platform != "win32":  # whoever hears one signal through the loop has it woken by all
+        loop.add_signal_handler(signal.SIGURG, lambda: None)
+    before = {number: signal.signal(number, hear) for number in numbers}
+    try:
+        with sender, receiver:
+            yield receiver
+    finally:
+        for number, old in before.items():
+            if signal.getsignal(number) is hear:
+                signal.signal(number, signal.SIG_DFL if old is None else old)
