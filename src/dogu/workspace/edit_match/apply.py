@@ -8,7 +8,6 @@ look-alike characters. Where that can't be done without guessing, `UncleanError`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -16,16 +15,14 @@ from itertools import pairwise
 from dogu.workspace.edit_match.alignment import Place, Unit, has_comment
 from dogu.workspace.edit_match.characters import CharacterMap
 from dogu.workspace.edit_match.indentation import OPENERS, indent_of, indentation_map
+from dogu.workspace.edit_match.merge import merged
 from dogu.workspace.edit_match.result import Replacement, UncleanError
 from dogu.workspace.edit_match.rows import Row, Rows, opcodes, shared_lines, terms_of
 from dogu.workspace.edit_match.verify import verify
 from dogu.workspace.edit_match.views import fold
 
-_TOKEN = re.compile(r"[A-Za-z0-9_]+|\s+|.")
 GOES_ON = re.compile(r"\s*(?:[+*.&|?:=,)\]}%>]|-(?!-)|/(?![/*])|<(?![\w!/]))")
 _STYLES = str.maketrans('"`', "''")
-_MOST_TOKENS = 2000
-_MOST_TRIED = 20_000_000
 _AROUND_CHARS = 5000
 _LONG_CHARS = 100_000
 _MARGIN_LINES = 300
@@ -35,8 +32,9 @@ def weave(place: Place, new: str, *, keep_garbled: bool = False, as_file: bool |
     """Return the replacements, ascending and apart, that make the change; raise `UncleanError` where that would be a
     guess.
 
-    With `keep_garbled` a line that differs from the file's in more than white space at its ends may not change at
-    all. `as_file` says whether the depths of `new` are the file's, where that is known.
+    With `keep_garbled` a line that differs from the file's in more than white space at its ends changes only away from
+    where it does, and those spots stay the file's. `as_file` says whether the depths of `new` are the file's, where
+    that is known.
     """
     place, new = _near_changes(place, new)
     weaver = _Weaver(place, new, keep_garbled=keep_garbled, as_file=as_file)
@@ -184,8 +182,6 @@ class _Weaver:
     def _check(self, old: range, held: list[int]) -> None:
         """Raise unless the rows `held` stand on lines of the file that are theirs alone, with none between them."""
         rows = self.rows
-        if self.keep_garbled and any(rows[i].text.strip() != self.at.file_text(i).strip() for i in held):
-            raise UncleanError("a line changes that old_string doesn't have as the file has it")
         block = range(max(old.start - 1, 0), min(old.stop + 1, len(rows)))
         told = [i for i in block if rows[i].fixed and (i in old or has_comment(rows[i].text))]
         if any(i in old or any(abs(i - k) == 1 and has_comment(rows[k].text) for k in held) for i in told):
@@ -295,7 +291,10 @@ class _Weaver:
         is_alone = row.first == row.last and self.at.is_alone(partner)
         if is_alone and (body == sent.lstrip() or (row.slips and fold(body) == fold(self.at.line(row.first)))):
             return self.at.line(row.first).lstrip()
-        return self._merge(row, body) if self._is_garbled(row) else self.characters.apply(body)
+        return self._merged(row, body) if self._is_garbled(row) else self.characters.apply(body)
+
+    def _merged(self, row: Row, body: str) -> str:
+        return merged(self.place.text, row, body, self.characters, keeps_spots=self.keep_garbled)
 
     @cached_property
     def moved(self) -> dict[str, str | None]:
@@ -322,44 +321,6 @@ class _Weaver:
         ]
         return any(ours != theirs for ours, theirs in gaps)
 
-    def _merge(self, row: Row, body: str) -> str:
-        """Write `body` over a line that `old` has otherwise: the file's characters where `old` and `new` agree, the new
-        ones elsewhere.
-        """
-        token = _token_of(row)
-        old = [(m.start(), m.end()) for m in token.finditer(row.text.rstrip(), len(indent_of(row.text)))]
-        new = [m[0] for m in token.finditer(body)]
-        # Aligning costs time in the product of both: in a minified file one line is the whole file.
-        if max(len(old), len(new)) > _MOST_TOKENS:
-            raise UncleanError("a long line that differs from old_string changes")
-        begins = {unit.old_start: unit.start for unit in row.units}
-        ends = {unit.old_end: unit.end for unit in row.units}
-        merged = ""
-        steps = [*opcodes([row.text[start:end] for start, end in old], new)]
-        _check_slips(row, (old[i1 - 1][1] for _, i1, i2, _, _ in steps if i1 == i2 and i1))
-        for number, (tag, i1, i2, j1, j2) in enumerate(steps):
-            if tag != "equal":
-                merged += self.characters.apply("".join(new[j1:j2]), merged, body)
-                continue
-            first, last = old[i1][0], old[i2 - 1][1]
-            # A gap belongs to what is before it: it may hold characters that `old` doesn't have. But one of blanks that
-            # `old` doesn't have at all stays before what follows, whatever comes to stand before that.
-            start, end = begins.get(first, ends.get(first)), begins.get(last, ends.get(last))
-            if number and self._is_gap(ends.get(first), start) and j1 > steps[number - 1][3]:
-                start = ends[first]
-            if number + 1 < len(steps) and steps[number + 1][1] == steps[number + 1][2]:
-                end = ends[last] if self._is_gap(ends.get(last), end) else end
-            if start is None or end is None:
-                raise UncleanError("a changed line differs from old_string inside a word")
-            kept = self.place.text[start:end]
-            if not row.slips and self.characters.are_seen_in_two_ways(body, kept):
-                raise UncleanError("a blank or a hyphen of a line that changes is another in the file, here and there")
-            merged += kept
-        return merged
-
-    def _is_gap(self, start: int | None, end: int | None) -> bool:
-        return start is not None and end is not None and start < end and self.place.text[start:end].isspace()
-
     def final_newline(self) -> list[Replacement]:
         """Delete the newline that `old` ends with and `new` doesn't where a blank line follows, so that no lines are
         joined.
@@ -369,20 +330,6 @@ class _Weaver:
         if not self.drops_newline or end >= len(text) or after < 0 or text[end + 1 : after].strip():
             return []
         return [Replacement(end, end + 1, "")]
-
-
-def _check_slips(row: Row, inserted_at: Iterable[int]) -> None:
-    if any(at in row.slips for at in inserted_at):
-        raise UncleanError("a line changes just where old_string has it otherwise than the file")
-
-
-def _token_of(row: Row) -> re.Pattern[str]:
-    """Return what the pieces of a line are: words, blanks, signs, and what stands as a whole for some of the file."""
-    long = {row.text[unit.old_start : unit.old_end] for unit in row.units if unit.old_end > unit.old_start + 1}
-    if len(long) * len(row.text) > _MOST_TRIED:
-        raise UncleanError("a long line that differs from old_string changes")
-    whole = [re.escape(each) for each in sorted(long, key=len, reverse=True) if not _TOKEN.fullmatch(each)]
-    return re.compile("|".join([*whole, _TOKEN.pattern])) if whole and not row.slips else _TOKEN
 
 
 def _without_what_is_there(body: list[str], between: list[str]) -> tuple[list[str], bool]:

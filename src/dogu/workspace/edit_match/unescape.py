@@ -80,6 +80,13 @@ class _Escapes(NamedTuple):
     whole: re.Pattern[str] | None = None
 
 
+_ARROWS = {"→": "->", "⇒": "=>", "←": "<-", "≤": "<=", "≥": ">=", "≠": "!=", "…": "..."}
+_TYPED = (  # what a model typesets: in code, on a command line, in TeX
+    _ARROWS,
+    {"—": "--"},
+    {"—": "---", "–": "--", "“": "``", "”": "''"},
+)
+ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});")
 _CONTROL = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -88,6 +95,10 @@ def _meaning(escape: str) -> str:
     if escape.startswith("\\u"):
         return chr(int(escape[2:], 16))
     return "\n" if escape == "\\r\\n" else _CONTROL.get(escape[1], escape[1])
+
+
+def _without_backslash(escape: str) -> str:
+    return escape.replace("\\", "")
 
 
 _JSON = re.compile(r'(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
@@ -125,8 +136,17 @@ _ESCAPES = [
     _Escapes(
         sentence("escaped dollars"),
         sentence("dollars and backticks had a backslash"),
-        re.compile(r"\\[$`]"),
-        _meaning,
+        re.compile(r"\\[$`]|\$\\\{"),
+        _without_backslash,
+    ),
+    *(
+        _Escapes(
+            sentence("look-alikes"),
+            sentence("signs of ASCII were sent as characters"),
+            re.compile(f"[{''.join(row)}]"),
+            row.__getitem__,
+        )
+        for row in _TYPED
     ),
     _Escapes(
         sentence("Unicode escapes"),
@@ -137,7 +157,7 @@ _ESCAPES = [
     _Escapes(
         sentence("HTML entities"),
         sentence("characters were written as HTML entities"),
-        re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});"),
+        ENTITY,
         unescape,
     ),
 ]

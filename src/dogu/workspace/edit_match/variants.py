@@ -13,10 +13,12 @@ from html import unescape
 from typing import NamedTuple
 
 from dogu.language import sentence
+from dogu.workspace.diff import changed_ranges
 from dogu.workspace.edit_match.alignment import Place, Unit
 from dogu.workspace.edit_match.apply import split_lines, weave
 from dogu.workspace.edit_match.find import folded_places, occurrences
 from dogu.workspace.edit_match.result import Found, Outcome, Refused, UncleanError, Why, lie_apart
+from dogu.workspace.edit_match.unescape import ENTITY
 from dogu.workspace.edit_match.verify import check_continued
 from dogu.workspace.edit_match.views import FoldedText, View, substituted
 
@@ -26,7 +28,9 @@ _MOST_PLACES = 1000
 _MOST_SPOTS = 200_000
 _LONG_CHARS = 500_000
 _MOST_WORDS = 100
+_MOST_TOKENS = 2000
 _WORD = re.compile(r"[a-wyzA-Z0-9_]+")
+_TOKEN = re.compile(r"\w+|\s+|.")
 
 
 class _Variant(NamedTuple):
@@ -112,7 +116,7 @@ _VARIANTS = [
     _Variant(
         _LOST,
         sentence("HTML entities in the file were sent as characters"),
-        re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});"),
+        ENTITY,
         unescape,
         re.compile(r"[<>&\"'\u00a0]|[^\x00-\x7f]"),
         re.compile(r"&(?!#?\w+;)|<(?![/!]?[A-Za-z])|(?<![\w\"'/-])>|&lt;|&gt;"),
@@ -203,15 +207,40 @@ def _units(view: View, units: list[Unit], old: str) -> list[Unit]:
 
 
 def _lacking(variant: _Variant, places: list[Place], old_lines: list[str], new_lines: list[str]) -> Iterator[str]:
-    """Yield new lines that may have been sent without what the file has."""
-    added = [line for line in new_lines if line not in old_lines]
-    if variant.suspect:
-        yield from filter(variant.suspect.search, added)
+    """Yield new lines that may have been sent without what the file has: by what they bring, where they take the place
+    of others.
+    """
+    known, spots = {*old_lines}, _spots(places[0]) if variant.suspect else {}
+    for change in changed_ranges(old_lines, new_lines):
+        ours, theirs = range(change.old_start, change.old_end), range(change.new_start, change.new_end)
+        partners = ours if len(ours) == len(theirs) else [None] * len(theirs)
+        for i, j in zip(partners, theirs, strict=True):
+            if new_lines[j] in known:
+                continue
+            brought = [new_lines[j]] if i is None else _brought(old_lines[i], new_lines[j])
+            garbled = spots.get(i, set[str]()) if i is not None else set[str]()
+            for piece in brought:
+                if (variant.suspect and variant.suspect.search(piece)) or any(mark in piece for mark in garbled):
+                    yield new_lines[j]
     if variant.pattern is _CONTINUED and len(new_lines) > len(old_lines):
-        yield from added
-    found = (_SIGN.findall(place.text, place.start, place.end) for place in places if variant.pattern is _SIGN)
-    signs = {_SIGNS[sign] for each in found for sign in each if len(_SIGNS[sign]) > 1}
-    yield from (line for line in added if any(sign in line for sign in signs))
+        yield from (line for line in new_lines if line not in known)
+
+
+def _brought(ours: str, theirs: str) -> list[str]:
+    """Return the stretches of a line that another one, in its place, doesn't have."""
+    one, other = (_TOKEN.findall(line) for line in (ours, theirs))
+    changes = changed_ranges(one, other) if max(len(one), len(other)) < _MOST_TOKENS else None
+    return [theirs] if changes is None else ["".join(other[each.new_start : each.new_end]) for each in changes]
+
+
+def _spots(place: Place) -> dict[int | None, set[str]]:
+    """Return for each line of `old` (numbered from 0) what it has for something else of the file."""
+    found: dict[int | None, set[str]] = {}
+    for unit in place.units:
+        ours = place.old[unit.old_start : unit.old_end]
+        if ours != place.text[unit.start : unit.end]:
+            found.setdefault(place.old.count("\n", 0, unit.old_start), set()).add(ours)
+    return found
 
 
 def _write(

@@ -194,7 +194,7 @@ _LIKELY_ENGLISH = [
     rf"(?:(?:the\s+)?(?:{_WORD}\s+)?{_PART}\s+)?{_TAIL}",
 ]
 # With an ellipsis before it, whatever the parts are called: `... existing JSX ...`.
-_ANY_OLD_PART = re.compile(rf"(?:the\s+)?{_any('existing remaining')}(?:\s+{_WORD}){{1,2}}(?:\s+{_HERE})?", re.I)
+_ANY_OLD_PART = re.compile(rf"(?:the\s+)?{_any('existing remaining other')}(?:\s+{_WORD}){{1,2}}(?:\s+{_HERE})?", re.I)
 _VAGUE = re.compile(rf"(?:the\s+)?{_any('previous original other current same')}\b", re.I)
 
 # Japanese, Chinese, Korean: what is left, what it is, that it stays
