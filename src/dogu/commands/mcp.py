@@ -101,7 +101,7 @@ def run(options: Options, space: Namespace) -> int:
 def _offering(file: str | None) -> Callable[[Runtime], Offers | None]:
     """Return the file's `offer`, which is called with each runtime that is served. It and that raise `ToolError`."""
     if file is None:
-        return _offer_nothing
+        return lambda _: None
     with _using(file):
         offer = runpy.run_path(file, run_name="dogu_offer").get("offer")
     if not callable(offer):
@@ -127,7 +127,3 @@ def _using(file: str) -> Generator[None]:
 
 def _unusable(file: str, problem: str) -> ToolError:
     return ToolError(ErrorKind.START_FAILED, say("{file} can't be used: {reason}.", file=file, reason=problem))
-
-
-def _offer_nothing(_runtime: Runtime) -> Offers | None:
-    return None

@@ -52,14 +52,6 @@ async def _ask_nobody(_question: Confirmation) -> Answer | None:
     return None
 
 
-def _ignore(_text: str) -> None:
-    return None
-
-
-def _ignore_event(_event: object) -> None:
-    return None
-
-
 class CallContext(msgspec.Struct, frozen=True):
     """What differs per call.
 
@@ -70,7 +62,7 @@ class CallContext(msgspec.Struct, frozen=True):
     """
 
     call_id: str = ""
-    report: Callable[[str], None] = msgspec.field(default=_ignore)
+    report: Callable[[str], None] = msgspec.field(default=lambda _text: None)
     approved: object = None
-    emit: Callable[[object], None] = msgspec.field(default=_ignore_event)
+    emit: Callable[[object], None] = msgspec.field(default=lambda _event: None)
     ask: Callable[[Confirmation], Awaitable[Answer | None]] = msgspec.field(default=_ask_nobody)

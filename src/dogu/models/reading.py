@@ -193,17 +193,13 @@ def unreadable(error: Exception) -> ModelError:
 def loosely(raw: bytes) -> object:
     """Read JSON with raw controls, NaN, and characters that aren't whole; None where it is none."""
     try:
-        value: object = json.loads(raw.decode("utf-8-sig", "replace"), strict=False, parse_constant=_no_number)
+        value: object = json.loads(raw.decode("utf-8-sig", "replace"), strict=False, parse_constant=lambda _: None)
     except (ValueError, RecursionError):
         return None
     try:
         return whole(value)
     except RecursionError:
         return None
-
-
-def _no_number(_name: str) -> None:
-    return None
 
 
 def whole(value: object) -> object:

@@ -118,7 +118,7 @@ class Executor:
         return answer
 
     def _tracing(self, call: ToolCall) -> AbstractContextManager[Callable[[ToolAnswer], None]]:
-        return nullcontext(_answered_untraced) if self._traced is None else self._traced(call)
+        return nullcontext(lambda _answer: None) if self._traced is None else self._traced(call)
 
     async def _run_found(self, tool: AnyTool, call: ToolCall, emit: EmitAll) -> tuple[ToolResult, bool]:
         if call.args is None:
@@ -200,10 +200,6 @@ def _within(emit: EmitAll) -> Callable[[object], None]:
             emit(event)
 
     return pass_on
-
-
-def _answered_untraced(_answer: ToolAnswer) -> None:
-    return None
 
 
 def _not_run(call: ToolCall) -> ToolAnswer:

@@ -20,15 +20,11 @@ if TYPE_CHECKING:
     from dogu.workspace.process.jobs import Job, Jobs, SettledJob
 
 
-def _nothing() -> None:
-    return None
-
-
 class Commands(msgspec.Struct, frozen=True):
     """What a runtime's commands have in common: `prepare` does ahead what the first would wait for; the `jobs` they
     leave; whether these are kept at the end (`keeps_jobs`), None where that wasn't said."""
 
-    prepare: Callable[[], None] = _nothing
+    prepare: Callable[[], None] = lambda: None
     jobs: Jobs | None = None
     keeps_jobs: bool | None = None
 

@@ -154,7 +154,7 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
         self._limits = limits or ShellLimits()
         self.shell = self._limits.shell
         self.records_changes = self._limits.layers is not None
-        self._find_sandbox = cache(find_sandbox or _no_sandbox)
+        self._find_sandbox = cache(find_sandbox or (lambda: None))
         self._runner = CommandRunner(roots.all, processes, environment, self._find_sandbox, self._limits.layers)
         self._has_user = has_user
         self._offers_left: dict[tuple[str, str], int] = {}  # of commands that the sandbox refused, by where they ran
@@ -325,10 +325,6 @@ def _moved(args: RunShellCommandArgs, result: ProcessResult) -> list[str]:
     if args.pty:
         return [why, told("send_input types into {pid}, stop_background_job ends it.", pid=result.pgid)]
     return [why, told("background_jobs reads {pid}, stop_background_job ends it.", pid=result.pgid)]
-
-
-def _no_sandbox() -> None:
-    return None
 
 
 def _warnings(changed: Sequence[str]) -> list[str]:

@@ -8,6 +8,7 @@ replaces what is open elsewhere where NTFS can, `stat` knows junctions, `flock` 
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import signal
@@ -197,13 +198,9 @@ else:
 
     @cache
     def _libc() -> Any:
-        import ctypes
-
         return ctypes.CDLL(None, use_errno=True)
 
     def _renameat2(folder: int, old: str, into: int, new: str, flags: int) -> None:
-        import ctypes
-
         libc = _libc()
         if not IS_LINUX or not hasattr(libc, "renameat2"):
             raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), old)

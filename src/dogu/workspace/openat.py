@@ -7,6 +7,7 @@ Above: `roots`, which knows the roots and speaks to the model. Source: openat2(2
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import stat
@@ -77,21 +78,13 @@ def openat2(start: int, path: str | bytes, flags: int, resolve: int) -> int | No
     opened = _libc().syscall(_SYS_OPENAT2, start, os.fsencode(path), _HOW.pack(flags, 0, resolve), _HOW.size)
     if opened >= 0:
         return opened
-    if _last_errno() == errno.ENOSYS:
+    if ctypes.get_errno() == errno.ENOSYS:
         _kernel_can = False
     return None
 
 
-def _last_errno() -> int:
-    import ctypes
-
-    return ctypes.get_errno()
-
-
 @cache
 def _libc() -> Any:
-    import ctypes
-
     libc: Any = ctypes.CDLL(None, use_errno=True)
     libc.syscall.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t)
     libc.syscall.restype = ctypes.c_long
@@ -105,8 +98,6 @@ def identity_of(descriptor: int) -> bytes:
     """
     if not IS_LINUX:
         return b""
-    import ctypes
-
     handle = ctypes.create_string_buffer(
         _HANDLE_HEAD.pack(_MOST_HANDLE_BYTES, 0), _HANDLE_HEAD.size + _MOST_HANDLE_BYTES
     )
@@ -187,7 +178,7 @@ def _open_plainly(path: bytes, flags: int, start: int) -> int:
     if opened is not None:
         return opened
     if _kernel_can:
-        error = _last_errno()
+        error = ctypes.get_errno()
         if error != errno.EPERM:  # as some containers answer to a call that they don't know
             raise OSError(error, os.strerror(error), path)
     return fs.open(os.fsdecode(path), flags, dir_fd=None if start == _AT_FDCWD else start)
@@ -539,8 +530,6 @@ def file_system_type(descriptor: int) -> int:
     """Return the magic number of the file system an open file is in (statfs(2)); 0 where that isn't known."""
     if sys.platform != "linux":
         return 0
-    import ctypes
-
     room = ctypes.create_string_buffer(256)
     if _libc().fstatfs(descriptor, room) != 0:
         return 0

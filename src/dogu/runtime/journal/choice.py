@@ -99,16 +99,12 @@ def explained(refusal: UndoRefusal, known: Entries, newest: Entry) -> UndoRefusa
     """Return the refusal with the call to blame, if one after `newest`, the newest to be undone, changed the path."""
     for entry in known.with_changes():
         touched = any(change.path == refusal.path for change in entry.open_changes())
-        if touched and entry.number > newest.number and not _is_of(entry, newest):
+        if touched and entry.number > newest.number and newest.number not in entry.undoes:
             why = told(
                 "call {number} changed it later ({title}): undo that first", number=entry.number, title=entry.title
             )
             return msgspec.structs.replace(refusal, reason=why)
     return refusal
-
-
-def _is_of(entry: Entry, other: Entry) -> bool:
-    return other.number in entry.undoes
 
 
 def _touches(entry: Entry, path: str) -> bool:

@@ -49,10 +49,6 @@ if TYPE_CHECKING:
     from dogu.workspace.snapshot.rows import TreeChange
 
 
-def _tell_nobody(_paths: Sequence[str]) -> None:
-    return None
-
-
 class Journal:
     """The journal in `folder` (absolute; made when something is to be kept), over `roots`.
 
@@ -67,7 +63,7 @@ class Journal:
         roots: Roots,
         keeping: Keeping | None = None,
         *,
-        undone: Callable[[Sequence[str]], None] = _tell_nobody,
+        undone: Callable[[Sequence[str]], None] = lambda _paths: None,
         turn: int = 0,
     ) -> None:
         keeping = keeping or Keeping()

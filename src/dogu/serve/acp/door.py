@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
@@ -232,7 +233,7 @@ class Door:
         session: AcpSession | None = None
         wanted, asking = self._wanted(folders, mcp_servers, session_id)
         try:
-            with contained(_defect, ToolError):
+            with contained(partial(ToolError, ErrorKind.DEFECT), ToolError):
                 async with self._app.open(wanted) as parts:
                     session = AcpSession(self.peer, parts)
                     self._tie(session, parts, wanted, asking)
@@ -295,10 +296,6 @@ class Door:
 def _choices(session: AcpSession) -> Json:
     """What can be chosen, in the older words and the newer."""
     return {"modes": session.modes(), "configOptions": session.options()}
-
-
-def _defect(words: str) -> ToolError:
-    return ToolError(ErrorKind.DEFECT, words)
 
 
 def _key_method() -> Json:

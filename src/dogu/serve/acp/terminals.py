@@ -40,7 +40,7 @@ class ClientTerminals:
 
     def __init__(self, peer: Peer) -> None:
         self.session_id = ""
-        self.show: Callable[[str], None] = _show_nothing
+        self.show: Callable[[str], None] = lambda _: None
         self._peer = peer
 
     async def run(self, command: ShellCommand, report: Report | None = None) -> ProcessResult:
@@ -167,10 +167,6 @@ class ClientTerminals:
     async def _ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         result = await self._peer.request(method, {"sessionId": self.session_id, **params})
         return cast("dict[str, Any]", result) if isinstance(result, dict) else {}
-
-
-def _show_nothing(_terminal: str) -> None:
-    return None
 
 
 def _signal_number(name: object) -> int | None:

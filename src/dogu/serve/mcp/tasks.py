@@ -12,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
@@ -143,7 +144,7 @@ class _Task:
     async def work(self, call: Callable[[], Awaitable[Answer]]) -> None:
         """Run the call to its end, whatever that is."""
         try:
-            with self.scope, contained(_defect, MCPError):
+            with self.scope, contained(partial(MCPError, mcp_types.INTERNAL_ERROR), MCPError):
                 self.outcome = await call()
         except MCPError as error:
             self.outcome = error
@@ -227,7 +228,3 @@ class _Task:
 
 def _dumped(model: BaseModel) -> dict[str, Any]:
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)
-
-
-def _defect(words: str) -> MCPError:
-    return MCPError(mcp_types.INTERNAL_ERROR, words)

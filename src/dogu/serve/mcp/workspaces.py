@@ -7,6 +7,7 @@ import sys
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
@@ -108,7 +109,7 @@ class Workspaces:
         assert self._open_at is not None
         is_open = False
         try:
-            with contained(_defect, ToolError):
+            with contained(partial(ToolError, ErrorKind.DEFECT), ToolError):
                 async with self._open_at(roots) as runtime:
                     is_open = True
                     task_status.started(runtime)
@@ -119,10 +120,6 @@ class Workspaces:
             sys.stderr.write(f"{error.message}\n")
         finally:
             self._runtimes.pop(roots, None)  # it is opened anew for the next call there
-
-
-def _defect(words: str) -> ToolError:
-    return ToolError(ErrorKind.DEFECT, words)
 
 
 def client_id(context: ServerRequestContext[Any]) -> str:

@@ -19,6 +19,7 @@ from dogu.workspace.files import FileContent, Files
 from dogu.workspace.text import DecodedText, decode
 from dogu.workspace.text.detect import Encoding
 from dogu.workspace.text.media import HEAD_BYTES, is_binary
+from dogu.workspace.text.rewrite import rewrite
 from dogu.workspace.visible import hidden_characters
 
 _LONGEST_DIFF_CHARS = 4000
@@ -130,8 +131,6 @@ def change_text(
 
 def create_text(path: str, text: str, shown: str, told: str) -> TextChange:
     """Make a new file of the text. Raises `ToolError` (UNENCODABLE)."""
-    from dogu.workspace.text.rewrite import rewrite
-
     new = rewrite(None, text)
     diff = FileDiff(shown, None, new.text, unified_diff("", new.text, shown), (*new.notes, *hidden_notes(text)))
     return TextChange(path, new.data, None, told, diff)
@@ -143,8 +142,6 @@ def revise_text(change: TextChange, base: TextBase, files: Files, text: str, tol
     What others changed elsewhere in the file meanwhile is merged. Raises `ToolError` (STALE when they changed the same
     place, UNENCODABLE).
     """
-    from dogu.workspace.text.rewrite import rewrite
-
     content, old = read_text(files, change.path)
     new = rewrite(old, text)
     told = f"{told} {edited_note(change.display, new.text)}"

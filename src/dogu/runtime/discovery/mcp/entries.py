@@ -195,16 +195,12 @@ _HARMLESS = frozenset(
 )
 
 
-def _nowhere(_alias: str, _key: str) -> str:
-    return ""
-
-
 def read_entries(
     servers: Mapping[str, Mapping[str, Any]],
     server_command: str = "",
     allowed: Sequence[str] | None = None,
     excluded: Sequence[str] = (),
-    where: Where = _nowhere,
+    where: Where = lambda _alias, _key: "",
 ) -> tuple[list[ServerEntry], list[str]]:
     """Return the servers to start, in the order they were written, and what is wrong with the others.
 

@@ -130,7 +130,7 @@ class McpTool(Tool[JsonObject]):
             return Confirmation(title, display, proposal=self)
         reason = told("the server has changed what it says of this tool since you approved it")
         display += "\n\n" + told("Its declaration, before and now:")
-        display += f"\n```diff\n{_diff(before, self._declaration)}```"
+        display += f"\n```diff\n{_visible(unified_diff(before, self._declaration, 'declaration'))}```"
         return Confirmation(title, display, proposal=self, always_ask=True, reasons=(reason,))
 
     async def execute(self, args: JsonObject, context: CallContext) -> ToolResult:
@@ -216,7 +216,3 @@ def _visible(text: object) -> str:
     if not isinstance(text, str):
         raise DeclarationError(told("its description isn't a text"))
     return make_visible(text)
-
-
-def _diff(before: str, now: str) -> str:
-    return _visible(unified_diff(before, now, "declaration"))
