@@ -1,7 +1,7 @@
 """Which character of the file each character of `old` stands for, and where white space may differ between them.
 
 White space never joins, splits or cuts a word; a line break means no more than a blank only inside brackets and tags,
-before a call in a chain, and within prose.
+where a statement goes on, within prose, and in languages whose statements end with a sign.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from pathlib import PurePath
 from typing import NamedTuple
 from unicodedata import normalize
 
@@ -256,23 +257,34 @@ _LONGEST_WORD = 20
 _TAG = re.compile(r"(?<!<)</?[A-Za-z][^<>]*$")
 _CLOSED_TAG = re.compile(r"</?[A-Za-z][^<>]*>$")
 _OPENED_TAG = re.compile(r"</?[A-Za-z]")
-_WORD = re.compile(r"[\"'(*_`]*[^\W_]+(?:[-'’.][^\W_]+)*[\"')*_`]*[.,;:!?]?[\"')]?")
+_WORD = re.compile(r"[\"'(*_`:]*[^\W_]+(?:[-'’.][^\W_]+)*[\"')*_`]*[.,;:!?]?[\"')]?")
 _LITTLE_WORDS = frozenset(
     "a an and are as at be by for from has have in is it its not of on or that the their this to was were which will "
     "with you your".split()
 )
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_MARKER = re.compile(r"\s*(?:[-*+>|#:=~]|\d+[.)]\s|\w+:\s)")
+_LEAST_PLAIN = 0.6
+_FREE_FORM = frozenset(  # where statements end with a sign, and a line break is no more than a blank
+    ".c .h .cc .cpp .cxx .hh .hpp .cs .java .rs .php .css .scss .less .sql .dart .proto .glsl".split()
+)
+_MARKUP = frozenset(".html .htm .xhtml .xml .svg .vue .svelte .astro .jsx .tsx .erb .hbs .ejs".split())
+_TEXT = frozenset(".md .mdx .markdown .rst .adoc .tex .txt".split())
+_TAG_END = re.compile(r"[\w\s\"'}/]>$")
+_CALL = re.compile(r"\s*(?:\??\.[A-Za-z_]|&&|\|\|)")
+_HEAD = re.compile(r"\)$|(?<![\w$])(?:else|try|do|finally|(?:class|struct|enum|interface|namespace)\s.*\w)$")
+_OPERATOR_BEHIND = re.compile(r"\s(?:=|=>|->|\|\||&&|\?|:|\+|:=)$")
+_MARKER = re.compile(r"\s*(?:import\s|from\s\S+\simport\s|`{3}|~{3}|[-*+>|#:=~]|\d+[.)]\s|\w+:\s)")
 _FEWEST_WORDS = 4
 _FEWEST_CJK = 8
 
 
-def breaks_agree(place: Place) -> bool:
-    """Whether each line break that only one side has means nothing where it is."""
+def breaks_agree(place: Place, path: str = "") -> bool:
+    """Whether each line break that only one side has means nothing where it is, in what `path` says it is."""
     line_start = place.text.rfind("\n", 0, place.start) + 1
     is_cut = bool(place.text[line_start : place.start].strip())
+    kind = PurePath(path).suffix.lower()
     return all(
-        _means_nothing(place, *found) and not (is_cut and not word_chars(place.text[place.start : found[2]]))
+        _means_nothing(place, found, kind) and not (is_cut and not word_chars(place.text[place.start : found[2]]))
         for found in _one_sided(place)
     )
 
@@ -285,19 +297,37 @@ def _one_sided(place: Place) -> Iterator[tuple[int, int, int, int]]:
             yield left.old_end, right.old_start, left.end, right.start
 
 
-def _means_nothing(place: Place, old_end: int, old_start: int, end: int, start: int) -> bool:
+def _means_nothing(place: Place, gap: tuple[int, int, int, int], kind: str) -> bool:
+    old_end, old_start, end, start = gap
     text, before, after = (
         (place.old, old_end, old_start) if "\n" in place.old[old_end:old_start] else (place.text, end, start)
     )
     line = text[text.rfind("\n", 0, before) + 1 : before]
     stop = text.find("\n", after)
     following = text[after : stop if stop >= 0 else len(text)]
-    if _is_within_brackets(place.text, end, start) or _is_within_tags(place.text, end, line, following):
+    if kind in _FREE_FORM or _is_within_brackets(place.text, end, start):
         return True
-    deeper = len(indent_of(text[text.rfind("\n", 0, after) + 1 : after] + "x")) > len(indent_of(line))
-    if deeper and re.match(r"\??\.[A-Za-z_]|&&|\|\|", following):
+    if _is_within_tags(place.text, end, line, following) or (kind in _MARKUP and _is_beside_tag(line, following)):
         return True
-    return text.count("\n", before, after) == 1 and _is_prose(line) and _is_prose(following)
+    if _goes_on(line, following, text[text.rfind("\n", 0, after) + 1 : after]):
+        return True
+    is_text = kind in _TEXT
+    is_prose = _is_prose(line, is_text=is_text), _is_prose(following, is_text=is_text)
+    if text.count("\n", before, after) > 1 or not any(is_prose):
+        return False
+    return all(is_prose) or _ends_prose(following if is_prose[0] else line, is_text=is_text)
+
+
+def _goes_on(line: str, following: str, indent: str) -> bool:
+    """Whether no statement ends between a line and what follows it, `indent` deep: before a call in a chain or the
+    brace of a block's head, behind an operator.
+    """
+    if following[:1] == "{" and _HEAD.search(line):
+        return True
+    deeper = len(indent) > len(indent_of(line))
+    if deeper and _OPERATOR_BEHIND.search(line):
+        return True
+    return (deeper or _CALL.match(line) is not None) and _CALL.match(following) is not None
 
 
 def _is_within_brackets(text: str, end: int, start: int) -> bool:
@@ -342,14 +372,32 @@ def _is_within_tags(text: str, end: int, line: str, following: str) -> bool:
     return (first and _CLOSED_TAG.search(line) is not None) or (last and _OPENED_TAG.match(following) is not None)
 
 
-def _is_prose(line: str) -> bool:
-    """Whether the line, or a part of one, is running text: words that make a sentence, nothing else."""
+def _is_beside_tag(line: str, following: str) -> bool:
+    """Whether a tag ends before a break, or begins behind it."""
+    return _TAG_END.search(line) is not None or _OPENED_TAG.match(following) is not None
+
+
+def _is_prose(line: str, *, is_text: bool) -> bool:
+    """Whether the line, or a part of one, is running text: words that make a sentence, nothing else; in a text there
+    may be some markup among them.
+    """
     stripped = line.strip()
     if _MARKER.match(stripped):
         return False
     if len(_CJK.findall(stripped)) >= _FEWEST_CJK:
         return not re.search(r"[{}\[\]<>=;|$`\\#@]", stripped)
     words = stripped.split()
-    if len(words) < _FEWEST_WORDS or not all(map(_WORD.fullmatch, words)):
+    plain = sum(_WORD.fullmatch(word) is not None for word in words)
+    if len(words) < _FEWEST_WORDS or plain < (_LEAST_PLAIN if is_text else 1) * len(words):
+        return False
+    if not all(map(word_chars, words)):
         return False
     return not _LITTLE_WORDS.isdisjoint(word.strip(".,;:!?()\"'").lower() for word in words)
+
+
+def _ends_prose(line: str, *, is_text: bool) -> bool:
+    """Whether a line that is too short to be known for one may be a part of running text: the end of a sentence."""
+    words = line.split()
+    if _MARKER.match(line.strip()) or len(words) >= _FEWEST_WORDS:
+        return False
+    return all(map(_WORD.fullmatch, words)) and (is_text or words[-1].rstrip("\"'").endswith((".", "!", "?")))

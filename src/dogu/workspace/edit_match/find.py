@@ -323,7 +323,7 @@ def folded_places(folded: FoldedText, old: str, at_most: int | None = None) -> l
         units = align_folded(folded.text, old, *span) if span else None
         if units:
             place = Place(folded.text, old, units)
-            if _is_whole(place) and words_agree(place) and breaks_agree(place):
+            if _is_whole(place) and words_agree(place) and breaks_agree(place, folded.path):
                 places.append(place)
         if len(places) == at_most:
             break

@@ -170,7 +170,7 @@ class _Matcher:
         self._path = path
         self._view = with_newlines(text)
         self._text = self._view.text
-        self._folded = FoldedText(self._text)
+        self._folded = FoldedText(self._text, path)
 
     def match(self, wanted: Wanted, *, exact_only: bool = False, alone: bool = True) -> Edit | Refusal:
         """Find one edit; one that isn't `alone` may leave a text that can't be parsed without the others."""
@@ -236,6 +236,8 @@ class _Matcher:
                 continue
             is_short = ("\n" not in text.strip("\n") and word_chars(key) < _MANY_CHARS) or key in fold(old)
             for place in folded_places(self._folded, text, at_most=_MOST_MADE) if is_there or not is_short else ():
+                if self._text.count("\n", place.start, place.end) != text.strip().count("\n"):
+                    continue
                 is_beside = place.end <= start or end <= place.start
                 is_around = place.start <= start and end <= place.end and len(key) > len(fold(self._text[start:end]))
                 if is_beside or is_around or (text is not made and key not in fold(old)):

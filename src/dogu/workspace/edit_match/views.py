@@ -196,10 +196,11 @@ def _joins(char: str) -> bool:
 
 
 class FoldedText:
-    """A text folded line by line, when first asked."""
+    """A text folded line by line, when first asked; `path` says by its ending what language it is in."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, path: str = "") -> None:
         self.text = text
+        self.path = path
 
     @cached_property
     def keys(self) -> list[str]:

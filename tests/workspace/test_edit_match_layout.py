@@ -1,0 +1,93 @@
+"""Text that a formatter broke over other lines than a model has it in memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from dogu.workspace.edit_match import Edit, Refusal, match_edit, spliced
+
+
+def after(text: str, old: str, new: str, path: str = "") -> str:
+    found = match_edit(text, old, new, path=path)
+    assert isinstance(found, Edit), found
+    return spliced(text, found.replacements)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "old", "new", "wanted"),
+    [
+        (
+            "a.c",
+            "void f(int x)\n{\n\ta(x);\n}\n",
+            "void f(int x) {\n    a(x);\n}",
+            "void f(int x) {\n    a(x);\n    b(x);\n}",
+            "void f(int x)\n{\n\ta(x);\n\tb(x);\n}\n",
+        ),
+        (
+            "a.js",
+            "function f(x)\n{\n  a(x);\n}\n",
+            "function f(x) {\n  a(x);\n}",
+            "function f(x) {\n  a(x);\n  b(x);\n}",
+            "function f(x)\n{\n  a(x);\n  b(x);\n}\n",
+        ),
+        (
+            "a.scss",
+            ".a {\n  box-shadow: 0 1px 2px red, 0 4px 9px blue;\n}\n",
+            "  box-shadow:\n    0 1px 2px red,\n    0 4px 9px blue;\n}",
+            "  box-shadow:\n    0 1px 2px red,\n    0 4px 9px blue;\n  z-index: 1;\n}",
+            ".a {\n  box-shadow: 0 1px 2px red, 0 4px 9px blue;\n  z-index: 1;\n}\n",
+        ),
+        (
+            "a.ts",
+            "const total =\n  items.count();\nnext();\n",
+            "const total = items.count();\nnext();",
+            "const total = items.count();\nlast();",
+            "const total =\n  items.count();\nlast();\n",
+        ),
+        (
+            "a.sql",
+            "INSERT INTO t (a, b)\nVALUES (1, 2)\nRETURNING id;\n",
+            "INSERT INTO t (a, b) VALUES (1, 2) RETURNING id;",
+            "SELECT f(1, 2);",
+            "SELECT f(1, 2);\n",
+        ),
+        (
+            "a.vue",
+            '<p>\n  <b v-if="x" class="y">Go on</b>\n</p>\n',
+            '  <b\n    v-if="x"\n    class="y"\n  >\n    Go on\n  </b>\n',
+            "",
+            "<p>\n</p>\n",
+        ),
+        (
+            "a.kt",
+            "    load { api.get(id) }\n        .onSuccess { put(it) }\n        .onFailure { log(it) }\n",
+            "    load { api.get(id) }.onSuccess { put(it) }.onFailure { log(it) }\n",
+            "    cached(id)\n",
+            "    cached(id)\n",
+        ),
+        (
+            "a.md",
+            "The first run loads the list (about 4 MB). Behind a proxy set\n`HTTPS_PROXY` before the run.\n",
+            "The first run loads the list (about 4 MB). Behind a proxy set `HTTPS_PROXY` before the run.",
+            "The first run loads the list.",
+            "The first run loads the list.\n",
+        ),
+    ],
+)
+def test_a_break_means_nothing_where_no_statement_ends(path: str, text: str, old: str, new: str, wanted: str) -> None:
+    assert after(text, old, new, path) == wanted
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "old"),
+    [
+        ("a.py", "from one import a\nfrom two import b\nuse(a, b)\n", "from one import a from two import b\nuse(a, b)"),
+        ("a.md", "```js\nimport A from 'a'\nrun(A)\n```\n", "```js import A from 'a'\nrun(A)"),
+        ("a.yml", "- run: make\n  test:\n    x: 1\n", "- run: make test"),
+        ("a.sh", "cd build\nmake install\n", "cd build make"),
+        ("a.env", "HOST=b\nPORT=1\n", "HOST=b PORT=1"),
+        ("a.c", "#define A 1\nint b;\n", "#define A 1 int b;"),
+    ],
+)
+def test_a_break_that_ends_something_is_no_blank(path: str, text: str, old: str) -> None:
+    assert isinstance(match_edit(text, old, "something = 1", path=path), Refusal)
