@@ -24,7 +24,7 @@ class MovingChanges:
         conflicts: list[tuple[str, str]] = []
         held = _take_out(changes)
         for change in changes:
-            if change.path in held:
+            if change.moved_from:
                 os.rename(held[change.path], change.path)
                 shutil.copystat(change.source, change.path)
                 continue

@@ -111,6 +111,8 @@ CASES = {
     "a folder renamed twice, and another in its place": 'perl -e \'rename "d", "r" or die\'; mkdir d; echo 1 > d/e; '
     'perl -e \'rename "r/e", "d/q" or die\'',
     "two folders swapped": 'mkdir z; mv d/e z; perl -e \'rename "d", "t"; rename "z", "d"; rename "t", "z"\'',
+    "a folder moved over the one that it lay in": "mv d/e x; rm -rf d; mv x d",
+    "two folders swapped, and one of them removed": "mkdir z; touch z/1; mv d/e t; mv z d/e; mv d z; mv t d; rm -rf z; ls d",
     "links": "ln -s a s; ln a h; ln -sfn nowhere d/l",
     "hard links kept": "echo more >> one",
     "hard links parted": "sed -i s/1/2/ one",

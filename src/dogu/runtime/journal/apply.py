@@ -80,7 +80,7 @@ class Applier:
         files = [step for each in steps if each.is_put and (step := each.without_old(gone)) is not None]
         # Others may be further names of those, or are such until then.
         written = {step.now.status.st_ino for step in files if step.keeps_names and step.now.status}
-        self._parted = {step.path for step in files if step.is_parted and step.now.status}
+        self._parted = {step.path for step in files if step.is_parted and step.now.status and not step.keeps_names}
         files.sort(key=lambda step: (not (step.keeps_names or _is_of(step, written)), bool(step.target.peers)))
         first = sum(step.keeps_names or _is_of(step, written) for step in files)
         for start, end in [(0, first), *_pieces(first, len(files))]:

@@ -176,6 +176,8 @@ class _Reader:
         was_there = not moved_from and not pair.folder.is_moved
         own = StagedChange(folder.path, folder.upper, has_marks=True, was_there=was_there, mode=mode, is_folder=True)
         if moved_from:
+            if is_below:  # what lay there has gone before, and shows through nothing that came
+                yield StagedChange(folder.path, was_there=True)
             yield msgspec.structs.replace(own, moved_from=moved_from, origin=identity)
         elif is_below:
             is_same = self._is_same_folder(pair, name, mode)
