@@ -139,7 +139,7 @@ class Place:
                     held = os.readlink(path)
                 elif stat.S_ISREG(status.st_mode):
                     held = path.read_bytes()
-                    inodes.setdefault(status.st_ino, []).append(str(path))
+                    inodes.setdefault(status.st_ino, []).append(str(path.relative_to(self.root)))
                 xattrs = {} if path.is_symlink() else {name: os.getxattr(path, name) for name in os.listxattr(path)}
                 mode = 0 if path.is_symlink() else modes.get(path, status.st_mode)
                 found[str(path.relative_to(self.root))] = (mode, status.st_uid, status.st_gid, held, xattrs)
@@ -216,6 +216,44 @@ async def test_what_a_command_without_a_layer_did_is_undone_and_redone(name: str
     assert place.tree() == before
     report = await to_thread.run_sync(place.journal.redo)
     assert report.refused == ()
+    assert place.tree() == after
+
+
+SWAP = "python3 -c \"import ctypes; ctypes.CDLL(None).renameat2(-100, b'a', -100, b'd', 2)\""
+
+
+@pytest.mark.skipif(not holds_renames(), reason="only the machine's root writes through hard links in a layer")
+@pytest.mark.parametrize("is_layered", [True, False])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ln -f a same",
+        "chown -h 3:3 d/l",
+        "mv d e; echo more >> a",
+        f"{SWAP}; echo more >> d",
+        "cp d/a x; rm a d/a; echo new > a; mv x d/a; ln d/a d/b",
+        "cp d/a x; rm d/a; mv x d/a; ln -f d/a same",
+    ],
+)
+async def test_names_of_a_file_are_what_they_are_without_dogu_and_come_back(
+    command: str, is_layered: bool, place: Place, tmp_path: Path
+):
+    """Where a name's folder moved, or it was given to another file that holds the same; a link's owner too."""
+    os.link(place.root / "a", place.root / "d/a")
+    shutil.copyfile(place.root / "a", place.root / "same")
+    twin = tmp_path / "twin"
+    await anyio.run_process(["cp", "-a", str(place.root), str(twin)])
+    place.layers.can = is_layered
+    before = place.tree()
+    await place.run(command)
+    after = place.tree()
+    await anyio.run_process(["bash", "-c", command], cwd=twin, env={"PATH": os.environ["PATH"]})
+    root, place.root = place.root, twin
+    assert after == place.tree()
+    place.root = root
+    assert (await to_thread.run_sync(place.journal.undo)).refused == ()
+    assert place.tree() == before
+    assert (await to_thread.run_sync(place.journal.redo)).refused == ()
     assert place.tree() == after
 
 

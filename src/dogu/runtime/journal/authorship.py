@@ -93,7 +93,8 @@ class Authorship:
             is_from_before = stamp == own[0] if own and is_exact else stamp in self._first or stamp in self._after
         else:
             came = {stamp_of(change.after), *(first for first, _, _ in known)} & self._before
-            is_from_before = any(not first for first, _, _ in known) or (is_moved and bool(came))
+            is_known = bool(came) or self._was_written_by_another_name(change)
+            is_from_before = any(not first for first, _, _ in known) or (is_moved and is_known)
         if change.after is None:
             is_left = any(change.path.startswith(old) for old, _ in self._moves)
             return is_from_before and (is_left or any(inode == 0 for _, inode, _ in known[:1]))
@@ -118,10 +119,14 @@ class Authorship:
         return is_it and (last_ns <= until_ns or row.kind == "folder")
 
     def _was_written_by_another_name(self, change: TreeChange) -> bool:
-        if change.before is None or change.after is None or max(change.before.links, change.after.links) < 2:
+        if change.after is None:
             return False
         _, last_ns, inode = change.after.stamp
-        return inode == change.before.stamp[2] and last_ns <= self._until_ns.get(inode, 0)
+        was = change if change.before is not None else self._was.get(inode)  # it may have been moved here
+        before = was.before if was is not None else None
+        if before is None or max(before.links, change.after.links) < 2:
+            return False
+        return inode == before.stamp[2] and last_ns <= self._until_ns.get(inode, 0)
 
     def _names(self, path: str) -> list[str]:
         """Return a path and those that it had before, as folders above it were moved."""

@@ -105,6 +105,7 @@ class Stager:
                     self._stage_one(change, seen)
                 except ToolError as error:
                     self._found.conflicts.append((change.path, error.message))
+            self._tell_moved_names(seen)
         finally:
             self._sources.close()
         self._keep_folders_of_conflicts()
@@ -233,6 +234,21 @@ class Stager:
         before = self._kept_before(step)
         self._record(change, before, target, step.source)
         found.steps.append(step)
+
+    def _tell_moved_names(self, looked_at: Mapping[str, Seen]) -> None:
+        """Note of what is moved that it will hold what is written to the file by another of its names."""
+        written = {
+            (status.st_dev, status.st_ino): step.target
+            for step in self._found.steps
+            if step.is_in_place and (status := step.now.status) is not None
+        }
+        for number, change in enumerate(self._found.changes if written else ()):
+            source = os.fsdecode(change.source)
+            status = looked_at[source].status if source in self._moved and source in looked_at else None
+            target = written.get((status.st_dev, status.st_ino)) if status is not None else None
+            if target is not None:
+                after = msgspec.structs.replace(target, peers=change.after.peers, where=NOT_KEPT)
+                self._found.changes[number] = msgspec.structs.replace(change, after=after)
 
     def _stage_along(self, change: StagedChange) -> None:
         """Note what comes along with a folder that is new as a whole: nothing need be done for it."""

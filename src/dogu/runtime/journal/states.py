@@ -90,13 +90,14 @@ class State(msgspec.Struct, frozen=True, array_like=True):
         return is_stamp(self.digest) or self.size > LARGEST_READ_ON_COMMIT_BYTES
 
     def has_same_attributes(self, other: State) -> bool:
-        """Whether mode, owner and extended attributes are the same, as far as both know them; a link's mean nothing."""
-        if self.kind in ("link", "missing"):
+        """Whether mode, owner and extended attributes are the same, as far as both know them; a link has an owner."""
+        if self.kind == "missing":
             return True
         modes, owners = (self.mode, other.mode), (self.owner, other.owner)
-        return (
+        if UNKNOWN_OWNER not in owners and self.owner != other.owner:
+            return False
+        return self.kind == "link" or (
             (UNKNOWN_MODE in modes or self.mode == other.mode)
-            and (UNKNOWN_OWNER in owners or self.owner == other.owner)
             and (self.xattrs is None or other.xattrs is None or self.xattrs == other.xattrs)
         )
 

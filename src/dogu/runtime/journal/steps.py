@@ -66,7 +66,7 @@ class Step(msgspec.Struct, frozen=True):
     def keeps_content(self) -> bool:
         """Whether only attributes are to change."""
         is_same = self.now.status is not None and self.now.state.has_same_content(self.target)
-        return is_same and not (self.source or self.is_parted)
+        return is_same and not (self.source or self.is_parted or self.is_another)
 
     @property
     def keeps_names(self) -> bool:

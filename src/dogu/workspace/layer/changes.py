@@ -209,15 +209,17 @@ class _Reader:
         )
         if is_same:  # opened for writing, and not written
             return
+        is_it = old is not None and is_copied and is_copy_of(pair.upper, pair.lower, name, has_names=old.st_nlink > 1)
         # Its other names, and whoever has it open to write on, are to have the same file as before.
         in_place = (
             was_there
+            and is_it
             and old is not None
             and stat.S_ISREG(old.st_mode)
-            and is_copy_of(pair.upper, pair.lower, name, has_names=old.st_nlink > 1)
             and (old.st_nlink > 1 or fs.is_open_for_writing(path_in(pair.lower, name)))
         )
-        parts = self._tells_origins and old is not None and old.st_nlink > 1 and not in_place
+        has_names = old is not None and (old.st_nlink > 1 or (new.st_nlink > 1 and not is_it))
+        parts = self._tells_origins and has_names and not in_place
         path, source = os.path.join(pair.folder.path, name), f"{pair.folder.upper}/{name}"
         yield StagedChange(path, source, was_there=was_there, in_place=in_place, parts=parts, has_marks=bool(marks))
 
