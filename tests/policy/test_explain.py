@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from dogu.policy.explain import explain, explain_lines, verdict_json, verdict_text
+from dogu.policy.explain import explain, explain_lines, limit_of_exclusions, verdict_json, verdict_text
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.rules import Rules
 
@@ -58,3 +58,20 @@ def test_a_row_that_cannot_be_read_is_refused_and_the_next_one_answered(line: by
 def test_a_lone_surrogate_is_refused_not_an_error() -> None:
     (found,) = explain_lines([b'{"command": "git \\ud800"}'], _RULES, ApprovalMode.DEFAULT)
     assert found["gate"] == "deny"
+
+
+@pytest.mark.parametrize(
+    ("core", "command", "is_told"),
+    [
+        (None, "gh repo sync a/b", True),
+        (None, "git push", False),
+        (["run_shell_command(gh)"], "gh repo view", False),
+    ],
+)
+def test_what_an_exclusion_cannot_promise_is_told_where_it_let_a_command_pass(
+    core: list[str] | None, command: str, is_told: bool
+) -> None:
+    rules = Rules.from_lists(core, ["run_shell_command(git push)"])
+    limit = limit_of_exclusions(rules, explain(command, rules, ApprovalMode.YOLO))
+    assert bool(limit) is is_told
+    assert limit_of_exclusions(Rules(), explain(command, Rules(), ApprovalMode.YOLO)) == ""

@@ -12,7 +12,7 @@ from dogu.app import Options, read_settings
 from dogu.app.policy_files import rules_of
 from dogu.commands.running import tell
 from dogu.language import say
-from dogu.policy.explain import explain, explain_lines, verdict_json, verdict_text
+from dogu.policy.explain import explain, explain_lines, limit_of_exclusions, verdict_json, verdict_text
 from dogu.policy.mode import ApprovalMode
 from dogu.serve.wire import to_line
 from dogu.workspace.nearby import Nearby
@@ -48,8 +48,12 @@ def _explain_command(options: Options, command: str, *, as_json: bool) -> int:
     settings = read_settings(options)
     mode = ApprovalMode(settings.tools.approval_mode)
     shell = shell_called(settings.shell.program)
-    verdict = explain(command, rules_of(options, settings), mode, shell=shell, place=Nearby(os.getcwd()))
+    rules = rules_of(options, settings)
+    verdict = explain(command, rules, mode, shell=shell, place=Nearby(os.getcwd()))
     print(json.dumps(verdict_json(verdict), ensure_ascii=False, indent=2) if as_json else verdict_text(verdict))
+    limit = limit_of_exclusions(rules, verdict)
+    if limit and not as_json:
+        print(limit)
     return 0
 
 

@@ -72,6 +72,18 @@ def verdict_text(verdict: Verdict) -> str:
     return "\n".join(lines)
 
 
+def limit_of_exclusions(rules: Rules, verdict: Verdict) -> str:
+    """Say what excluding commands can't promise, where that alone restricts them and let this one pass; else ''."""
+    by_files = any(rule.prefixes and rule.decision is Decision.DENY for rule in rules.files)
+    excludes = bool(rules.shell_exclude()) or by_files
+    if not excludes or rules.shell_core() is not None or verdict.gate is Decision.DENY:
+        return ""
+    return say(
+        "Excluding refuses commands, however they are written, and not what they do: another program, a script or an "
+        "interpreter may do the same. tools.core says what may run at all."
+    )
+
+
 def _words(decision: Decision) -> str:
     """Return the decision in the user's language, with its English key where that is another word."""
     said = say(_DECISIONS[decision])

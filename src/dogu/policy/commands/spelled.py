@@ -36,7 +36,7 @@ class _Said:
     def holds(self, mark: str) -> bool:
         """Whether it has an option, perhaps with this value, or a word of this pattern."""
         if mark[0] == "<":
-            return any(each.value == mark[1:-1] for each in self.operands)
+            return any(fnmatchcase(each.value or "", mark[1:-1]) for each in self.operands)
         name, _, value = mark.partition("=")
         is_option = self.options.get(mark, "false") != "false" or (bool(value) and self.options.get(name) == value)
         return is_option or any(fnmatchcase(each.prefix or each.text, mark) for each in self.words[1:])
@@ -68,13 +68,39 @@ def without_files(
     wanted = [_paths(rule[at], around, ("",)) for at in others]
     given = [each.target for each in redirects if each.operator in ("<", "<>", "<&")]
     kept = [rule[0].rpartition("/")[2], *(each for at, each in enumerate(rule) if at and at not in others)]
-    for at in range(len(words) if is_path and _runs_scripts(words[0]) else 1):
+    runs_scripts = _runs_scripts(words[0])
+    words = [*words, *_files_of_module(words)] if runs_scripts else words
+    for at in range(len(words) if is_path and runs_scripts else 1):
         called, *rest = words[at:]
         is_it = "/" in called.text or at > 0
         if is_path and not (is_it and _names_any(called, _paths(rule[0], around, ("",)), around)):
             continue
-        if all(any(_names_any(each, paths, around) for each in (*rest, *given)) for paths in wanted):
+        values = [each for word in (*rest, *given) for each in (word, *_behind_equals(word))]
+        named = [*values, *(_with_endings(values, wanted, around) if runs_scripts else ())]
+        if all(any(_names_any(each, paths, around) for each in named) for paths in wanted):
             yield kept, [Word.literal(kept[0]) if is_path else called, *rest]
+
+
+def _files_of_module(words: Sequence[Word]) -> Iterator[Word]:
+    """Yield the files that `python -m a.b` may run."""
+    called = _of_module(words)
+    if called and called[0].value is not None:
+        path = called[0].value.replace(".", "/")
+        yield from (Word.literal(f"{path}.py"), Word.literal(f"{path}/__main__.py"))
+
+
+def _behind_equals(word: Word) -> list[Word]:
+    """The value that an option has in its word: `--import=./x.js`."""
+    _, equals, value = (word.value or "").partition("=")
+    return [Word.literal(value)] if equals and word.text[:1] == "-" else []
+
+
+def _with_endings(words: Sequence[Word], wanted: Sequence[set[str]], around: Surroundings) -> Iterator[Word]:
+    """Yield the words as scripts that are found without the endings of their names: `node scripts/deploy`."""
+    endings = {path.rpartition("/")[2].rpartition(".")[2] for paths in wanted for path in paths}
+    for word in words:
+        if word.value and word.text[:1] != "-" and not around.is_file(word.value):
+            yield from (Word.literal(f"{word.value}.{ending}") for ending in sorted(endings))
 
 
 def _may_be(word: Word, program: str) -> bool:
@@ -122,17 +148,24 @@ def _is_same(
         return False
     wanted = _said(block, [Word.literal(each) for each in rule])
     said = _said(block, words)
-    if any(_has_all(wanted, each, block) for each in (said, *_implied(block, said))):
+    if any(_has_all(wanted, each, block) for each in (said, *_besides(said, block.implies))):
         return is_one
+    if any(_has_all(wanted, each, block) for each in _besides(said, block.may)):
+        return None
     if said.subcommand[: len(wanted.subcommand)] != wanted.subcommand:
         given = " ".join(said.subcommand)
-        is_cut = bool(given) and block.subcommand(given) is None and " ".join(wanted.subcommand).startswith(given)
+        is_whole = (
+            wanted.subcommand[: len(said.subcommand)] == said.subcommand
+        )  # `gh issue`, which isn't `gh issue edit`
+        is_cut = block.subcommand(given) is None and " ".join(wanted.subcommand).startswith(given) and not is_whole
         return None if is_cut else False
     is_open = any(word.value is None and not word.is_plain and not is_no_option(word) for word in words[1:])
     return None if is_open else False
 
 
 def _has_all(wanted: _Said, said: _Said, block: Program) -> bool:
+    if said.subcommand[:1] == ["*"]:
+        return True
     if said.subcommand[: len(wanted.subcommand)] != wanted.subcommand:
         return False
     for option, value in wanted.options.items():
@@ -188,9 +221,9 @@ def _read(block: Program, words: Sequence[Word]) -> Reading:
     return found
 
 
-def _implied(block: Program, said: _Said) -> Iterator[_Said]:
-    """Yield what a command does besides what it says: `git push --mirror` forces."""
-    for thing, spellings in block.implies:
+def _besides(said: _Said, lines: Sequence[tuple[list[str], list[list[str]]]]) -> Iterator[_Said]:
+    """Yield what a command does, or may do, besides what it says: `git push --mirror` forces."""
+    for thing, spellings in lines:
         for spelling in spellings:
             also = replace(said, options=dict(said.options))
             _respell(also, thing, spelling)
@@ -219,7 +252,11 @@ def _respell(said: _Said, thing: Sequence[str], spelling: Sequence[str]) -> None
         usual = [each for each in thing if each[0] not in _MARKS]
         operands = [Word.literal(each[1:-1]) for each in thing if each[0] == "<"]
         if operands:
-            said.operands = [*operands, *(each for each in said.operands if f"<{each.value}>" not in marks)]
+            meant = [each[1:-1] for each in marks if each[0] == "<"]
+            said.operands = [
+                *operands,
+                *(each for each in said.operands if not any(fnmatchcase(each.value or "", mark) for mark in meant)),
+            ]
         said.subcommand = [*usual, *said.subcommand[len(subcommand) :]]
         for each in marks:
             said.options.pop(each.partition("=")[0] if each not in said.options else each, None)

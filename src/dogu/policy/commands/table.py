@@ -73,6 +73,7 @@ class Program:
         self.for_good = [each.split(" ") for each in self.text("for_good").replace("\n", " ").split(", ") if each]
         self.same = self._spellings("same")
         self.implies = self._spellings("implies")
+        self.may = self._spellings("may")
         self.calls = self._spellings("calls")
         self.is_apart = bool(block.get("apart"))
         self.looks_bare = bool(block.get("bare_looks"))
