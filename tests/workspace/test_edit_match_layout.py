@@ -78,6 +78,91 @@ def test_a_break_means_nothing_where_no_statement_ends(path: str, text: str, old
     assert after(text, old, new, path) == wanted
 
 
+LIST = 'a = [\n    "p",\n    "q",\n]\ndev = ["x", "y"]\n'
+WIDE = 'dev = [\n    "x",\n    "y",\n]'
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "old", "new", "wanted"),
+    [
+        # one line takes another's place: within the file's line
+        (
+            "a.rs",
+            "    S { a, b: false }\n",
+            "    S {\n        a,\n        b: false,\n    }",
+            "    S {\n        a,\n        b: true,\n    }",
+            "    S { a, b: true }\n",
+        ),
+        # lines more: laid out as new_string has it
+        (
+            "a.toml",
+            LIST,
+            WIDE,
+            WIDE.replace('"y"', '"w",\n    "y"'),
+            LIST.replace('["x", "y"]', '[\n    "x",\n    "w",\n    "y",\n]'),
+        ),
+        ("a.c", "  f(a, b);\n  g();\n", "  f(a,\n    b);\n  g();", "  f(b);\n  g();", "  f(b);\n  g();\n"),
+        # the last comma is the file's
+        (
+            "a.kt",
+            "class N(\n    val a: A,\n    val b: B,\n)\n",
+            "class N(\n    val a: A,\n    val b: B\n)",
+            "class N(\n    val a: A,\n    val b: B,\n    val c: C\n)",
+            "class N(\n    val a: A,\n    val b: B,\n    val c: C,\n)\n",
+        ),
+        (
+            "a.c",
+            "int f(\n    int a,\n    int b\n);\n",
+            "int f(\n    int a,\n    int b,\n);",
+            "int f(\n    int a,\n    int b,\n    int c,\n);",
+            "int f(\n    int a,\n    int b,\n    int c\n);\n",
+        ),
+        (
+            "a.rs",
+            "    f(\n        g()\n            .a(),\n    )\n",
+            "    f(\n        g()\n            .a()\n    )",
+            "    f(\n        g()\n            .a()\n            .b()\n    )",
+            "    f(\n        g()\n            .a()\n            .b(),\n    )\n",
+        ),
+        (
+            "a.html",
+            '<meta a="b">\n<p>x</p>\n',
+            '<meta a="b" />\n<p>x</p>',
+            '<meta a="b" />\n<br />\n<p>y</p>',
+            '<meta a="b">\n<br>\n<p>y</p>\n',
+        ),
+        (
+            "a.ts",
+            "const a = f();\nreturn a;\n",
+            "const a = f()\nreturn a\n",
+            "const a = f()\nreturn a + 1\n",
+            "const a = f();\nreturn a + 1;\n",
+        ),
+        (
+            "a.ts",
+            "const a = f()\nreturn a\n",
+            "const a = f();\nreturn a;\n",
+            "const a = g();\nh();\nreturn a;\n",
+            "const a = g()\nh()\nreturn a\n",
+        ),
+    ],
+)
+def test_what_a_formatter_adds_is_as_the_file_has_it(path: str, text: str, old: str, new: str, wanted: str) -> None:
+    assert after(text, old, new, path) == wanted
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "old", "new"),
+    [
+        ("a.ts", "const a = f();\nreturn a;\n", "const a = f()\nreturn a\n", "const a = f()\nuse(a)\nreturn a\n"),
+        ("a.ts", "const a = f()\nuse(a);\n", "const a = f();\nuse(a);\n", "const a = f();\nlast(a);\nuse(a);\n"),
+        ("a.xml", "<a>\n<b c='d'>\n</a>\n", "<a>\n<b c='d' />\n</a>", "<a>\n<b c='e' />\n</a>"),
+    ],
+)
+def test_whether_a_new_line_has_it_too_cant_be_told(path: str, text: str, old: str, new: str) -> None:
+    assert isinstance(match_edit(text, old, new, path=path), Refusal)
+
+
 @pytest.mark.parametrize(
     ("path", "text", "old"),
     [

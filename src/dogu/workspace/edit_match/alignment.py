@@ -162,6 +162,16 @@ def _align_runs(text: str, old: str, start: int, end: int) -> list[Unit]:
     return units
 
 
+def singly(units: list[Unit]) -> Iterator[Unit]:
+    """Yield units of one character each where they stand for as many."""
+    for unit in units:
+        if unit.old_end - unit.old_start == unit.end - unit.start:
+            for k in range(unit.end - unit.start):
+                yield Unit(unit.old_start + k, unit.old_start + k + 1, unit.start + k, unit.start + k + 1)
+        else:
+            yield unit
+
+
 def words_agree(place: Place) -> bool:
     """Whether white space lies between the same words, and line breaks where a comment ends, on both sides.
 

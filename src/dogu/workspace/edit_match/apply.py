@@ -129,21 +129,68 @@ class _Weaver:
     def changes(self) -> list[Replacement]:
         """Return the replacements for each stretch of lines that differs between `old` and `new`."""
         out: list[Replacement] = []
+        for old, new in self._hunks():
+            if len(old) != len(new):
+                out += self._hunk(old, new)
+                continue
+            # As many as before: each takes one's place, so that a line that can't be written spoils no other.
+            for i, j in zip(old, new, strict=True):
+                if self._is_within_line(i):
+                    out += self._within(i, j)
+                else:
+                    out += self._hunk(range(i, i + 1), range(j, j + 1))
+        return out
+
+    def _hunks(self) -> list[tuple[range, range]]:
+        """Return the rows and the new lines that differ; where there are more or fewer, with those beside them that
+        stand on the same lines of the file.
+        """
         # Models drop blanks at the end of lines, so these alone are a change only where `old` had them right.
         ours, theirs = [line.rstrip() for line in self.old], [line.rstrip() for line in self.new]
+        found: list[tuple[range, range]] = []
         for tag, i1, i2, j1, j2 in opcodes(ours, theirs):
+            hunks = [(range(i1, i2), range(j1, j2))]
             if tag == "equal":
                 pairs = zip(range(i1, i2), range(j1, j2), strict=True)
-                singly = [(i, j) for i, j in pairs if self._changes_trailing_blanks(i, j)]
-            elif i2 - i1 == j2 - j1:
-                # As many as before: each takes one's place, so that a line that can't be written spoils no other.
-                singly = list(zip(range(i1, i2), range(j1, j2), strict=True))
-            else:
-                out += self._hunk(range(i1, i2), range(j1, j2))
-                continue
-            for i, j in singly:
-                out += self._hunk(range(i, i + 1), range(j, j + 1))
-        return out
+                hunks = [(range(i, i + 1), range(j, j + 1)) for i, j in pairs if self._changes_trailing_blanks(i, j)]
+            elif i2 - i1 != j2 - j1:
+                hunks = [self._whole_lines(*hunks[0])]
+            for old, new in hunks:
+                while found and found[-1][0].stop > old.start:
+                    one, other = found.pop()
+                    old = range(min(one.start, old.start), max(one.stop, old.stop))
+                    new = range(min(other.start, new.start), max(other.stop, new.stop))
+                found.append((old, new))
+        return found
+
+    def _whole_lines(self, old: range, new: range) -> tuple[range, range]:
+        """Return both with the lines beside them that stand on the same lines of the file."""
+        i1, i2, j1, j2 = old.start, old.stop, new.start, new.stop
+        while i1 > 0 and j1 > 0 and self._share_line(i1):
+            i1, j1 = i1 - 1, j1 - 1
+        while i2 < len(self.rows) and j2 < len(self.new) and self._share_line(i2):
+            i2, j2 = i2 + 1, j2 + 1
+        return range(i1, i2), range(j1, j2)
+
+    def _share_line(self, i: int) -> bool:
+        """Whether what is before row `i` ends on the line of the file that it begins on."""
+        return self.at.above[i] >= self.at.below[i]
+
+    def _is_within_line(self, i: int) -> bool:
+        """Whether other rows stand on the lines of the file that row `i` does."""
+        return self.rows[i].units != [] and (self._share_line(i) or self._share_line(i + 1))
+
+    def _within(self, i: int, j: int) -> list[Replacement]:
+        """Write a new line over a row that is a part of a line of the file."""
+        row, body = self.rows[i], self.new[j]
+        if indent_of(body) != indent_of(self.old[i]) or not body.strip() or (self.at.cut_tail and i == self.at.tail):
+            raise UncleanError("a line that is wrapped otherwise in the file changes only in part")
+        if self.old[i].strip() == body.strip():
+            return []
+        end = max(
+            unit.end for unit in row.units if unit.old_end <= len(row.text)
+        )  # its line break may stand for a sign
+        return [Replacement(row.units[0].start, end, self._merged(row, body.strip()))]
 
     def _changes_trailing_blanks(self, i: int, j: int) -> bool:
         """Whether `new` changes the blanks at the end of a line that `old` has there as the file does."""

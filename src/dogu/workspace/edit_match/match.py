@@ -1,10 +1,10 @@
 r"""Find, read, align, write, verify: the stages in order; the first that finds `old` anywhere decides.
 
 `exact`; then one known garbling of the strings undone (`unescape`), one of what the file has (`variants`), white space
-and look-alikes (`folded`); then two of these at once; then lines left out (`elided`) and slips (`near`). Each states
-what it forgives and why that can neither lose nor move content; what an inexact one would write is checked by
-`verify`, which knows nothing of how it came about. Several ways to read the strings are judged by the text they lead
-to: where that is the same they agree, where it isn't the edit is refused.
+and look-alikes (`folded`); then two of these at once; then what formatters add (`layout`), lines left out (`elided`)
+and slips (`near`). Each states what it forgives and why that can neither lose nor move content; what an inexact one
+would write is checked by `verify`, which knows nothing of how it came about. Several ways to read the strings are
+judged by the text they lead to: where that is the same they agree, where it isn't the edit is refused.
 
 All of them see text whose lines end in `\n`; what they write gets the line endings of its place here.
 """
@@ -21,6 +21,7 @@ from dogu.workspace.edit_match.alignment import word_chars
 from dogu.workspace.edit_match.depths import check_shift
 from dogu.workspace.edit_match.find import find_elided, find_exact, find_folded, folded_places
 from dogu.workspace.edit_match.garbled import fence_within, garbled_copy, is_garbled_alone
+from dogu.workspace.edit_match.layout import laid_out
 from dogu.workspace.edit_match.lost_depth import restored_head
 from dogu.workspace.edit_match.nearest import LineIndex, nearest, places_shown
 from dogu.workspace.edit_match.parses import hangs_together, is_broken_itself, still_parses
@@ -311,6 +312,7 @@ class _Matcher:
             or self._normalised(wanted)
             or self._agreed(ways, sent, self._normalised)
             or find_variant(self._text, *wanted, folds=True)
+            or self._agreed([*laid_out(self._folded, *sent[:2])], sent, self._normalised)
             or self._elided(wanted)
             or self._near(wanted)
             or self._agreed(ways, sent, self._elided)

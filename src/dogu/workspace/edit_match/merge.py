@@ -8,6 +8,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 
+from dogu.workspace.diff import changed_ranges
 from dogu.workspace.edit_match.characters import CharacterMap
 from dogu.workspace.edit_match.indentation import indent_of
 from dogu.workspace.edit_match.result import UncleanError
@@ -48,6 +49,14 @@ def merged(text: str, row: Row, body: str, characters: CharacterMap, *, keeps_sp
             raise UncleanError("a blank or a hyphen of a line that changes is another in the file, here and there")
         out += kept
     return out
+
+
+def brought(ours: str, theirs: str) -> list[str]:
+    """Return the stretches of a line that another one, in its place, doesn't have."""
+    one, other = (_TOKEN.findall(line) for line in (ours, theirs))
+    if max(len(one), len(other)) > _MOST_TOKENS:
+        return [theirs]
+    return ["".join(other[each.new_start : each.new_end]) for each in changed_ranges(one, other)]
 
 
 def _is_insertion(steps: Steps, number: int) -> bool:

@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 from dogu.language import sentence
 from dogu.workspace.diff import changed_ranges
-from dogu.workspace.edit_match.alignment import Place, Unit
+from dogu.workspace.edit_match.alignment import Place, Unit, singly
 from dogu.workspace.edit_match.apply import split_lines, weave
 from dogu.workspace.edit_match.find import folded_places, occurrences
+from dogu.workspace.edit_match.merge import brought
 from dogu.workspace.edit_match.result import Found, Outcome, Refused, UncleanError, Why, lie_apart
 from dogu.workspace.edit_match.unescape import ENTITY
 from dogu.workspace.edit_match.verify import check_continued
@@ -28,9 +29,7 @@ _MOST_PLACES = 1000
 _MOST_SPOTS = 200_000
 _LONG_CHARS = 500_000
 _MOST_WORDS = 100
-_MOST_TOKENS = 2000
 _WORD = re.compile(r"[a-wyzA-Z0-9_]+")
-_TOKEN = re.compile(r"\w+|\s+|.")
 
 
 class _Variant(NamedTuple):
@@ -181,17 +180,7 @@ def _places(variant: _Variant, view: View, text: str, old: str, *, folds: bool) 
         sent = _sent(variant, old)
         places = folded_places(FoldedText(view.text), sent, _MOST_PLACES) if len(sent) == len(old) else []
         aligned = [place.units for place in places]
-    return [Place(text, old, _units(view, [*_singly(units)], old)) for units in aligned]
-
-
-def _singly(units: list[Unit]) -> Iterator[Unit]:
-    """Yield units of one character each where they stand for as many."""
-    for unit in units:
-        if unit.old_end - unit.old_start == unit.end - unit.start:
-            for k in range(unit.end - unit.start):
-                yield Unit(unit.old_start + k, unit.old_start + k + 1, unit.start + k, unit.start + k + 1)
-        else:
-            yield unit
+    return [Place(text, old, _units(view, [*singly(units)], old)) for units in aligned]
 
 
 def _units(view: View, units: list[Unit], old: str) -> list[Unit]:
@@ -217,20 +206,13 @@ def _lacking(variant: _Variant, places: list[Place], old_lines: list[str], new_l
         for i, j in zip(partners, theirs, strict=True):
             if new_lines[j] in known:
                 continue
-            brought = [new_lines[j]] if i is None else _brought(old_lines[i], new_lines[j])
+            pieces = [new_lines[j]] if i is None else brought(old_lines[i], new_lines[j])
             garbled = spots.get(i, set[str]()) if i is not None else set[str]()
-            for piece in brought:
+            for piece in pieces:
                 if (variant.suspect and variant.suspect.search(piece)) or any(mark in piece for mark in garbled):
                     yield new_lines[j]
     if variant.pattern is _CONTINUED and len(new_lines) > len(old_lines):
         yield from (line for line in new_lines if line not in known)
-
-
-def _brought(ours: str, theirs: str) -> list[str]:
-    """Return the stretches of a line that another one, in its place, doesn't have."""
-    one, other = (_TOKEN.findall(line) for line in (ours, theirs))
-    changes = changed_ranges(one, other) if max(len(one), len(other)) < _MOST_TOKENS else None
-    return [theirs] if changes is None else ["".join(other[each.new_start : each.new_end]) for each in changes]
 
 
 def _spots(place: Place) -> dict[int | None, set[str]]:
