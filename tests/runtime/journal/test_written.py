@@ -78,7 +78,7 @@ class Place:
         found: dict[str, object] = {}
         for path in [self.root, *sorted(self.root.rglob("*"))]:
             status = path.lstat()
-            is_read = stat.S_ISREG(status.st_mode) and path.name != "index" and status.st_size < 1 << 30
+            is_read = stat.S_ISREG(status.st_mode) and path.name not in ("index", "hole")
             held = path.read_bytes() if is_read else status.st_size if path.name == "hole" else None
             target = os.readlink(path) if path.is_symlink() else ""
             found[str(path.relative_to(self.root))] = (status.st_mode, held, target)
@@ -164,7 +164,7 @@ async def test_what_was_not_read_is_kept_before_it_goes(tmp_path: Path, heard: N
         place = Place(tmp_path, processes, SnapshotLimits(file_bytes=100_000, bytes=110_000))
         place.fill({"big": "b" * 200_000, "small": "s" * 60_000, "many": "m" * 60_000})
         with (place.root / "hole").open("wb") as hole:
-            hole.truncate(1 << 30)
+            hole.truncate(128 << 20)
             hole.write(b"in")
         before = place.tree(), (place.root / "hole").stat().st_blocks
         await place.run(command, keeps=True)
@@ -566,13 +566,25 @@ async def test_nothing_needs_to_be_looked_at_beforehand(tmp_path: Path, heard: N
     async with LocalProcesses() as processes:
         place = told_place(tmp_path, processes)
         place.fill({"a": "a", "b": "b", "d/f": "f", "d/g": "g", "e/h": "h"})
-        (place.root / "huge").write_bytes(b"h" * (66 << 20))
         await is_undone_and_redone(place, command)
+        await is_undone_and_redone(place, "rm -f [de]/h")
+        nothing_was_looked_at(place)
+
+
+async def test_nor_does_a_huge_file(tmp_path: Path, heard: None):
+    async with LocalProcesses() as processes:
+        place = told_place(tmp_path, processes)
+        place.fill({"e/h": "h"})
+        (place.root / "huge").write_bytes(b"h" * (66 << 20))
         await is_undone_and_redone(place, "mv huge e/huge2; chmod 600 e/huge2; rm -f [de]/h")
         await is_undone_and_redone(place, "rm -f huge e/huge2")
-        assert not (tmp_path / "session/tree.index").exists()
-        assert not (tmp_path / "session/tree.going").exists()
-        place.journal.close()
+        nothing_was_looked_at(place)
+
+
+def nothing_was_looked_at(place: Place) -> None:
+    assert not (place.root.parent / "session/tree.index").exists()
+    assert not (place.root.parent / "session/tree.going").exists()
+    place.journal.close()
 
 
 _RAW = "import ctypes, os, struct; call = ctypes.CDLL(None, use_errno=True).syscall; "

@@ -16,11 +16,14 @@ import pytest
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.os_errors import limit_words
+from dogu.workspace.process import supervisor_line
 from dogu.workspace.process.command import ProcessResult, ShellCommand
 from dogu.workspace.process.launched import ForkServer
 from dogu.workspace.process.local import KEPT_BYTES, LocalProcesses
+from dogu.workspace.process.starting import launcher, talked_to
+from dogu.workspace.process.talked_to import Start, TalkedTo
 from dogu.workspace.system import IS_LINUX
-from processes import is_alive, running_in
+from processes import is_alive, running_in, shared_fork_server
 
 pytestmark = [
     pytest.mark.anyio,
@@ -58,6 +61,12 @@ async def run(tmp_path: Path) -> AsyncIterator[Runner]:
     (tmp_path / "session").mkdir()
     async with LocalProcesses(output_folder=str(tmp_path / "session")) as processes:
         yield Runner(processes, folder)
+
+
+@pytest.fixture
+def waits_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A supervisor that doesn't answer is waited for as long as there is time for it to be scheduled, not eight seconds."""
+    monkeypatch.setattr(supervisor_line, "_UNANSWERED_WHEN_DUE_S", 2.0)
 
 
 async def until(condition: Callable[[], bool], seconds: float = 30) -> None:
@@ -320,7 +329,7 @@ async def test_a_stopped_command_still_hears_the_limit(run: Runner) -> None:
         "setsid bash -c 'while kill -STOP {supervisor}; do :; done' & sleep 67",
     ],
 )
-async def test_a_command_cannot_stop_what_watches_over_it(run: Runner, stopping: str) -> None:
+async def test_a_command_cannot_stop_what_watches_over_it(run: Runner, waits_less: None, stopping: str) -> None:
     text = stopping.replace("{supervisor}", "'$PPID'")
     result = await run(f"LAUNCHER=$(ps -o ppid= -p $PPID); {text}; sleep 67", timeout_s=0.5)
     assert result.timed_out
@@ -360,7 +369,7 @@ time.sleep(68)
 
 
 @with_subreaper
-async def test_a_supervisor_that_does_not_answer_is_ended_with_its_command(run: Runner) -> None:
+async def test_a_supervisor_that_does_not_answer_is_ended_with_its_command(run: Runner, waits_less: None) -> None:
     (run.folder / "holds.py").write_text(HOLDS)
     result = await run(f"exec {sys.executable} holds.py", timeout_s=0.5)
     if result.stdout == "0\n":  # else the system lets nobody be traced by what they started
@@ -566,3 +575,21 @@ async def test_commands_run_in_a_program_that_has_more_files_open_than_select_ca
             assert (await run("sleep 60 & echo hi")).stdout == "hi\n"
             processes.settle(keep=False)
             await run.cancelled_when("echo > begun; sleep 60", (tmp_path / "begun").exists)
+
+
+async def test_who_is_cancelled_hears_that_what_was_talked_to_ended_by_itself(tmp_path: Path) -> None:
+    launch, start = launcher(fork_server=shared_fork_server()), Start(("cat",), {"PATH": PATH}, str(tmp_path))
+    program: TalkedTo | None = None
+    with anyio.fail_after(20):
+        with anyio.CancelScope() as scope:
+            async with talked_to(launch, start) as program:
+                scope.cancel()
+                try:
+                    await anyio.sleep_forever()
+                finally:
+                    with anyio.CancelScope(shield=True):
+                        program.close_input()
+                        await program.ended.wait()
+    assert program is not None
+    assert program.ended.is_set()
+    launch.close()

@@ -36,13 +36,19 @@ def launcher(
 async def talked_to(launch: Launch, start: Start) -> AsyncGenerator[TalkedTo]:
     """Start a program; leaving the context ends it, with all it started. Raises OSError when it can't be started."""
     program = await _started(launch, start)
+    watching = anyio.CancelScope(shield=True)  # also who is cancelled hears that it ends by itself
+
+    async def watch() -> None:
+        with watching:
+            await program.watch()
+
     try:
         async with anyio.create_task_group() as group:
-            group.start_soon(program.watch)
+            group.start_soon(watch)
             try:
                 yield program
             finally:
-                group.cancel_scope.cancel()
+                watching.cancel()
     finally:
         with anyio.CancelScope(shield=True):
             await program.end()
