@@ -57,6 +57,14 @@ class Place(Protocol):
         """Every file in a folder and below it; None for a link, a path elsewhere, or when there are many."""
         ...
 
+    def has_tag_like_an_option(self) -> bool:
+        """Whether the repository has a tag whose name begins with a hyphen, or may."""
+        ...
+
+    def has_links_out(self, path: str) -> bool:
+        """Whether a link in a folder or below it leads out of it, or may."""
+        ...
+
     def has_module(self, name: str) -> bool:
         """Whether `python -m NAME` runs a file that lies there."""
         ...

@@ -97,6 +97,28 @@ class Nearby:
                 return None
         return found
 
+    def has_tag_like_an_option(self) -> bool:
+        """Whether the repository has a tag whose name begins with a hyphen, or more tags than can be looked through."""
+        folder = _common(_repository_of(self._directory))
+        try:
+            names = os.listdir(os.path.join(folder, "refs", "tags"))
+        except OSError:
+            names = []
+        packed = _text(os.path.join(folder, "packed-refs"))
+        is_cut = len(packed) == _MOST_CONFIG
+        return is_cut or " refs/tags/-" in packed or any(each.startswith("-") for each in names)
+
+    def has_links_out(self, path: str) -> bool:
+        """Whether a link in a folder or below it leads out of it, or may: it holds more than can be looked through."""
+        start = os.path.realpath(os.path.join(self._directory, path))
+        seen = 0
+        for folder, folders, names in os.walk(start):
+            seen += len(folders) + len(names)
+            links = (each for name in (*folders, *names) if os.path.islink(each := os.path.join(folder, name)))
+            if seen > _MOST_NAMES or any(not os.path.realpath(each).startswith(start + os.sep) for each in links):
+                return True
+        return False
+
     def has_module(self, name: str) -> bool:
         """Whether `python -m NAME` runs a file that lies here, or below `src`, and not one of Python's own."""
         if _MODULE.fullmatch(name) is None or name.partition(".")[0] in sys.stdlib_module_names:

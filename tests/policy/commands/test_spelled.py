@@ -109,6 +109,7 @@ FORCE, HARD, REMOVE = "git push --force", "git reset --hard", "rm -rf"
         ("scripts/deploy.py", "python3 -um scripts.deploy now"),
         ("node scripts/deploy.js", "node scripts/deploy"),
         ("node scripts/deploy.js", "node --import=./scripts/deploy.js src/x.js"),
+        ("npm publish", "corepack npm publish"),
         ("kubectl delete", "kubectl -n web replace --force -f a.yaml"),
         ("chmod +x", "chmod 755 a.txt"),
         ("chmod +x", "chmod u=rwx,go=rx a.txt"),
@@ -122,6 +123,8 @@ def test_what_is_excluded_is_so_in_each_spelling(rule: str, command: str) -> Non
     ("rule", "command"),
     [
         ("npm publish", "npm publis"),
+        ("rm", "cp /bin/rm ./del && ./del keep"),
+        ("rm", "ln -s /usr/bin/rm del"),
         ("git push", "git send-pack ../x main"),
         ("git merge", "git pull . feature"),
         ("gh repo delete", "gh api -XDELETE repos/o/r"),

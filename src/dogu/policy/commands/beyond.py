@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from dogu.language import told
 from dogu.policy.commands.effects import Danger, Effect
+from dogu.policy.commands.elsewhere import find_place
 from dogu.policy.commands.handed import of_unknown
-from dogu.policy.commands.places import no_known_value
+from dogu.policy.commands.patterns import is_a
+from dogu.policy.commands.places import leads_outside, no_known_value
 from dogu.policy.commands.reading import Reading
 from dogu.policy.commands.table import Program
 from dogu.policy.commands.values import PLACES
+from dogu.workspace.protected import secret_reason
 from dogu.workspace.shell_syntax import Word
 
 _OTHER_PROJECTS = frozenset(("other_project",))
@@ -37,17 +41,75 @@ def beyond_the_rule(program: Program, words: Sequence[Word], reading: Reading, c
             yield Danger(at, Effect.RUNS, no_known_value(words[at]))
     yield from _by_options(reading, covered, _OTHER_FILES if names_task else _OTHER_PROJECTS)
     yield from _unread(words, reading, covered)
+    yield from _of_elsewhere(words, covered) if program.check == "cloud" else ()
 
 
 def _unread(words: Sequence[Word], reading: Reading, covered: int) -> Iterator[Danger]:
     """What a subcommand is given that is asked about, unless a rule allows it: judged as with an unknown program.
 
-    A rule that names it alone means the machines that it reaches, whichever they are.
+    A rule that names it alone means the machines that it reaches, whichever they are, and not what lies beside the
+    workspace, nor a file of secrets.
     """
     at = reading.stopped_at if reading.stopped_at is not None else covered
-    for each in of_unknown(words, reading.hints) if at < covered else ():
-        if each.index >= covered and not (covered == at + 1 and each.effect is Effect.REACHES):
+    if at >= covered:
+        return
+    runs_there = find_place(words[0].text.rpartition("/")[2], words) is not None
+    for each in of_unknown(words, reading.hints):
+        is_meant = covered == at + 1 and each.effect is Effect.REACHES
+        if each.index >= covered and not (is_meant and (runs_there or not _names_a_path(words[each.index]))):
             yield each
+    yield from _secrets(words, covered)
+    yield from _opens_this_machine(words, covered) if runs_there else ()
+
+
+def _of_elsewhere(words: Sequence[Word], covered: int) -> Iterator[Danger]:
+    """What goes to a cloud, or comes from it, that no rule means: secrets, and what lies beside the workspace."""
+    yield from _secrets(words, covered)
+    for at in range(covered, len(words)):
+        if _names_a_path(words[at]):
+            yield Danger(at, Effect.WRITES, told("{path} lies outside the workspace", path=words[at].text[:40]))
+
+
+def _secrets(words: Sequence[Word], covered: int) -> Iterator[Danger]:
+    for at in range(covered, len(words)):
+        if secret_reason(words[at].text) is not None:
+            yield Danger(at, Effect.REACHES, told("it sends {path}", path=words[at].text[:40]))
+
+
+def _names_a_path(word: Word) -> bool:
+    value = word.text.partition("=")[2] if word.prefix.startswith("-") else word.text
+    return "://" not in value and leads_outside(Word.literal(value))
+
+
+def _opens_this_machine(words: Sequence[Word], covered: int) -> Iterator[Danger]:
+    """What gives a container places outside of the workspace, or rights over this machine."""
+    for at in range(covered, len(words)):
+        name, _, value = words[at].text.partition("=")
+        given = value or (words[at + 1].text if at + 1 < len(words) else "")
+        source = re.sub(r"^(?:.*,)?(?:source|src)=", "", given).partition(":")[0].partition(",")[0]
+        is_volume = is_a("mounting_option", name) and leads_outside(Word.literal(source))
+        if is_volume or is_a("opening_option", words[at].text):
+            yield Danger(
+                at,
+                Effect.RUNS,
+                told("{option} {reason}", option=name, reason=told("reaches or changes what isn't the project's")),
+            )
+        if not words[at].prefix.startswith("-") and not words[at - 1].prefix.startswith("-"):
+            return  # the image, behind which all is there
+
+
+def undone(words: Sequence[Word], covered: int) -> Iterator[Danger]:
+    """Yield what takes back an option that a rule names: the same with another value, or its opposite."""
+    named = [word.text for word in words[1:covered] if word.text[:1] == "-"]
+    values = {name for name, equals, _ in (text.partition("=") for text in named) if equals}
+    letters = {letter for text in named if re.fullmatch(r"-[A-Za-z]+", text) for letter in text[1:]}
+    only_looks = any(is_a("looking_option", text) for text in named)
+    for at in range(covered, len(words) if named else 0):
+        text = words[at].text
+        is_other = text.partition("=")[0] in values and text not in named
+        is_opposite = text[:1] == "+" and not letters.isdisjoint(text[1:])
+        if is_other or is_opposite or (only_looks and is_a("changing_option", text)):
+            yield Danger(at, Effect.RUNS, told("{option} isn't an option known here", option=text[:30]))
 
 
 def _by_options(reading: Reading, covered: int, elsewhere: frozenset[str]) -> Iterator[Danger]:

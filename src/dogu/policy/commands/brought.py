@@ -49,7 +49,7 @@ def _applies_what_it_fetches(command: Command) -> str:
 
 def _runs_a_file(name: str) -> bool:
     block = program_called(name)
-    return name in SHELLS or name in ("source", ".") or (block is not None and block.grammar.operands[:1] == ["script"])
+    return name in SHELLS or name in ("source", ".") or (block is not None and block.runs_scripts)
 
 
 def _builds_what_it_brought(script: Script) -> str:
@@ -63,12 +63,21 @@ def _builds_what_it_brought(script: Script) -> str:
         named = next((each for each in places for folder in folders if _is_below(each, folder)), "")
         if _program(command) in ("cd", "pushd"):
             within = within or named
-        elif (named or within) and any(map(_builds, texts)):
+        elif (named or within) and (any(map(_builds, texts)) or "/" in "".join(texts[:1])):
             return told("it runs {path}, which it has fetched", path=(named or within)[:40])
         cloned = set(map(normpath, _cloned_to(texts)))
-        within = within or ("." if "." in cloned else "")
+        within = within or ("." if "." in cloned or _fetches_by_address(texts) else "")
         folders |= (cloned | set(map(normpath, _unpacked_to(command) if fetches else ()))) - {"."}
     return ""
+
+
+def _fetches_by_address(texts: Sequence[str]) -> bool:
+    """Whether git is told of another repository by its address, or its path, whose files it may lay down here."""
+    is_told = texts[:1] == ["git"] and not _TAKES_FROM.isdisjoint(texts[1:4])
+    return is_told and any(re.match(r"[\w+.-]+://|[\w.-]+@[\w.-]+:|\.{0,2}/|\.\.$", each) for each in texts[2:])
+
+
+_TAKES_FROM = frozenset(("fetch", "pull", "remote", "submodule"))
 
 
 def _builds(text: str) -> bool:

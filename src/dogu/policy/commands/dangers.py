@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from dogu.language import told
-from dogu.policy.commands.beyond import beyond_the_rule
+from dogu.policy.commands.beyond import beyond_the_rule, undone
 from dogu.policy.commands.checks import CHECKS
 from dogu.policy.commands.effects import Danger, Effect, Hints, Surroundings
 from dogu.policy.commands.handed import of_script, of_unknown
@@ -35,6 +35,7 @@ def dangers_of(name: str, words: Sequence[Word], hints: Hints, covered: int = 1)
 
     `covered` words are named by a rule.
     """
+    yield from undone(words, covered)
     program = program_called(name)
     if program is None:
         subcommand = _named_by_a_hyphen(name)
@@ -53,7 +54,7 @@ def dangers_of(name: str, words: Sequence[Word], hints: Hints, covered: int = 1)
         yield from check(words, reading)
     if reading.module_at is not None:
         yield from _of_module(words, reading.module_at, hints)
-    elif program.grammar.operands[:1] == ["script"]:
+    elif program.runs_scripts:
         yield from _of_tool(words, reading.operands[:1], hints)
 
 
@@ -86,6 +87,8 @@ def _of_module(words: Sequence[Word], at: int, hints: Hints) -> Iterator[Danger]
         return
     if called is None or name.startswith(("python", "pypy")) or name in _NO_MODULES:
         yield Danger(at, Effect.RUNS, told("runs the module {name}", name=name or word.text[:30]))
+        for each in of_unknown([Word.literal(name), *words[at + 1 :]], hints):
+            yield Danger(each.index + at, each.effect, each.reason)
         return
     if inner_commands(called, [Word.literal(called), *words[at + 1 :]]):
         yield Danger(at, Effect.RUNS, told("runs a program or code that no rule names"))
@@ -117,7 +120,7 @@ def elsewhere_than_meant(
 
 def _runs_scripts(name: str) -> bool:
     block = program_called(name)
-    return name in SHELLS or (block is not None and block.grammar.operands[:1] == ["script"])
+    return name in SHELLS or (block is not None and block.runs_scripts)
 
 
 def _is_script(word: Word) -> bool:

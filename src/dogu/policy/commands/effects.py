@@ -135,6 +135,16 @@ class Surroundings:
         is_known = self.place is not None and not self.may_differ and not self.has_moved
         return self.place.files_below(path) if is_known and self.place is not None else None
 
+    def has_tag_like_an_option(self) -> bool:
+        """Whether a tag of the repository is known to begin with a hyphen."""
+        self.looked.happened = True
+        return self.place is not None and self.place.has_tag_like_an_option()
+
+    def has_links_out(self, path: str) -> bool:
+        """Whether a link is known to lead out of a folder, by which what is unpacked there comes to lie elsewhere."""
+        self.looked.happened = True
+        return self.place is not None and self.place.has_links_out(path)
+
     def is_same_repository(self, path: str) -> bool:
         """Whether a folder belongs to the repository of the place, so that no other one's settings count there."""
         self.looked.happened = True

@@ -39,6 +39,10 @@ def of_unknown(words: Sequence[Word], hints: Hints) -> Iterator[Danger]:
         if found is not None:
             yield Danger(at, *found)
     yield from _of_operands(words, hints.around)
+    for at, word in enumerate(words[1:], 1):
+        value = word.text.partition("=")[2] if word.prefix.startswith("-") else word.text
+        if is_a("program_path", value) and hints.around.is_file(value):  # to be run, perhaps
+            yield Danger(at, Effect.RUNS, no_known_value(Word.literal(value)))
 
 
 def _of_operands(words: Sequence[Word], around: Surroundings) -> Iterator[Danger]:
@@ -49,8 +53,16 @@ def _of_operands(words: Sequence[Word], around: Surroundings) -> Iterator[Danger
     operands = [at for at, word in enumerate(words) if at and not word.prefix.startswith("-")]
     for at in operands:
         is_made = len(operands) > 1 and at == operands[-1] and not around.may_edit
-        if _OF_GIT.search(words[at].text) or (is_made and is_a("run_by_name", words[at].value)):
+        is_run = is_made and (is_a("run_by_name", words[at].value) or _turns_into_code(words, operands, around))
+        if _OF_GIT.search(words[at].text) or is_run:
             yield Danger(at, Effect.WRITES, told("it writes to {target}", target=words[at].text[:40]))
+
+
+def _turns_into_code(words: Sequence[Word], operands: Sequence[int], around: Surroundings) -> bool:
+    """Whether one file, that is no code, stands before a last one that is code and is there: `sox a.wav src/a.c`."""
+    *before, last = (words[at].value or "" for at in operands)
+    is_other = any("." in each and not is_code(each) and around.is_file(each) for each in before)
+    return is_other and is_code(last) and around.is_file(last) and not any(map(is_code, before))
 
 
 def of_script(words: Sequence[Word], around: Surroundings) -> Iterator[Danger]:

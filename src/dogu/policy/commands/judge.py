@@ -23,6 +23,7 @@ from dogu.policy.commands.places import check_found, holds_what_runs, leads_outs
 from dogu.policy.commands.shell_texts import SHELLS
 from dogu.policy.commands.standard_input import (
     Data,
+    gives_tracked_files,
     input_reason,
     runs_own_script,
     text_on_standard_input,
@@ -159,7 +160,7 @@ class _Judge:
             else:
                 self._known.add(script)
             self.script(script, depth, is_own=is_own)
-            reason = danger_of_the_whole(script)
+            reason = danger_of_the_whole(script, self._around)
             if reason:
                 self._ask_if_restricted(reason)
         except NotBashError as error:
@@ -235,11 +236,9 @@ class _Judge:
             self._ask_if_restricted(told("{name} may run what a text holds", name=name))
         rule = self._lists.rule_allowing(name)
         verdict = Decision.ALLOW if self._lists.core is None or rule else Decision.DENY
-        reason = (
-            told("no command")
-            if verdict is Decision.ALLOW
-            else told("{name} is not among the commands allowed", name=name)
-        )
+        reason = told("no command")
+        if verdict is not Decision.ALLOW:
+            reason = told("{name} is not among the commands allowed", name=name)
         self._commands.append(JudgedCommand((name,), verdict, reason, rule and rule.text))
 
     def _simple(self, command: Command, depth: int) -> None:
@@ -284,7 +283,7 @@ class _Judge:
             danger = min(found, key=lambda each: each.index, default=None)
             if danger is not None:
                 verdict, reason = Decision.ASK, danger.reason
-            elif given := input_reason(name, words, command):
+            elif given := input_reason(name, words, command, self._around):
                 verdict, reason = Decision.ASK, given
         self._add(words, verdict, reason, rule)
         self._inner(name, words, command, depth, rule)
@@ -320,7 +319,7 @@ class _Judge:
         # A file named like an option makes `rm` do no more than it says; a project's tool runs its code anyway.
         self._takes_any_name = name in ("rm", "unlink")
         block = program_called(name)
-        self._runs_the_project = block is not None and (block.is_tool or block.has_tasks)
+        self._runs_the_project = block is not None and (block.is_tool or block.has_tasks or block.runs_scripts)
         covered = len(rule.words) if rule is not None and rule.words is not None else 1
         if self._around.has_moved or self._around.has_unpacked:
             yield from elsewhere_than_meant(name, words, covered, self._around, is_listed=self._lists.core is not None)
@@ -355,7 +354,8 @@ class _Judge:
             return is_known or (self._data.is_tracked and self._runs_the_project)
         if word.is_plain and self._takes_any_name:
             return True
-        return cannot_be_option(word, self._known)
+        is_tracked = self._runs_the_project and gives_tracked_files(word, self._known)
+        return is_tracked or cannot_be_option(word, self._known)
 
     def _holds_output(self, word: Word) -> bool:
         return not self._data.is_plain if word is DATA else self._known.may_hold_output(word)

@@ -79,7 +79,7 @@ class Lists:
             is_same = names_the_same(_meant(rule), words, is_no_option)
             if is_same:
                 return True, rule
-            found = found or (rule if is_same is None else None)
+            found = found or (rule if is_same is None or _names_its_file(rule, words) else None)
         return certainty, found
 
     def rule_allowing(self, keyword: str) -> Rule | None:
@@ -117,6 +117,12 @@ class Lists:
             return danger.effect is Effect.RUNS
         covered = len(rule.words) if rule is not None and rule.words is not None else 0
         return danger.index >= covered
+
+
+def _names_its_file(rule: Rule, words: Sequence[Word]) -> bool:
+    """Whether another program is given the file of the one that a rule excludes: `cp /bin/rm x`."""
+    paths = (each.value for each in words[1:] if each.value and "/" in each.value)
+    return len(rule.words or ()) == 1 and any(program_of(path) == (rule.words or ("",))[0] for path in paths)
 
 
 def _names_files(

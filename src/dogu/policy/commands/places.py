@@ -153,7 +153,8 @@ def _venv(word: Word, around: Surroundings) -> Finding | None:
 def _unpacked(word: Word, around: Surroundings) -> Finding | None:
     """A folder that an archive is unpacked to: of its own, not the project's."""
     path = around.leads_to(word.value) if word.value is not None else None
-    if path is not None and not writes_to(word, around) and not is_a("installed", path):
+    is_known = path is not None and not writes_to(word, around) and not is_a("installed", path)
+    if path is not None and is_known and not around.has_links_out(path):
         if is_a("unpacked", path) or is_a("built", f"{path}/"):
             return None
         if path.strip("./") and around.is_known_to_be_free(path):

@@ -343,7 +343,7 @@ class Reading:
             return Effect.REACHES, told("it sends what a command prints")
         if kind in _NAMES_A_HOST and value.value is None:
             return self._wrong_with_spelled(kind, value)
-        if kind == "npm_script" and value.value is None:
+        if kind in ("npm_script", "database") and value.value is None:
             spelled = self.hints.places(value)
             found = (check_value(kind, each) for each in spelled or (value,))
             return next(filter(None, found), None)

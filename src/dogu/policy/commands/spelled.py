@@ -119,7 +119,7 @@ def _may_be_file(program: str, text: str) -> bool:
 def _runs_scripts(word: Word) -> bool:
     name = (word.value or "").rpartition("/")[2]
     block = program_called(name)
-    return name in SHELLS or name in ("source", ".") or (block is not None and block.grammar.operands[:1] == ["script"])
+    return name in SHELLS or name in ("source", ".") or (block is not None and block.runs_scripts)
 
 
 def _names_any(word: Word, paths: set[str], around: Surroundings) -> bool:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from dogu.language import told
 from dogu.policy.commands.dangers import program_called
 from dogu.policy.commands.effects import Surroundings
-from dogu.policy.commands.places import is_data
+from dogu.policy.commands.places import is_data, written_from_here
 from dogu.policy.commands.values import check_value
-from dogu.policy.commands.variables import Known, found_word, prints_a_word, unfiltered
+from dogu.policy.commands.variables import Known, found_word, printer, prints_a_word, unfiltered
 from dogu.workspace.shell_syntax import Command, Word
 
 
@@ -49,8 +49,38 @@ def _printed(command: Command) -> str | None:
     return known[0].replace("\\n", "\n") if is_plain else None
 
 
-def input_reason(name: str, words: Sequence[Word], command: Command) -> str:
+def gives_tracked_files(word: Word, known: Known) -> bool:
+    """Whether a word is one variable, or a substitution, that gives names of files that the project keeps."""
+    scripts = known.printed(word)
+    return bool(scripts) and all(names_tracked_files(printer(each)) for each in scripts)
+
+
+def _patched(words: Sequence[Word], command: Command, around: Surroundings) -> str:
+    """Say which file a patch that is typed changes which may not be written; '' when none."""
+    texts = [word.text for word in words]
+    text = _typed(command)
+    if text is None or not {"apply", "am"} & set(texts[1:4]) or {"--check", "--stat", "--numstat"} & set(texts):
+        return ""
+    paths = re.findall(r"^(?:\+\+\+|---|rename to|copy to|rename from) (?:[a-z]/)?([^\t\n]+)", text, re.MULTILINE)
+    is_moved = any(re.match(r"-p|--dir|--unsafe", each) for each in texts)
+    if not paths or is_moved:
+        return told("writes or removes files")
+    written = (written_from_here(Word.literal(path), around, appends=False) for path in paths if path != "/dev/null")
+    return next((found[1] for found in written if found is not None), "")
+
+
+def _typed(command: Command) -> str | None:
+    """The text on standard input, where it stands in the command; None where it comes from elsewhere."""
+    texts = [each.target.text for each in command.redirects if each.operator in ("<<", "<<<")]
+    if command.piped_from is not None and not texts:
+        return _printed(command.piped_from)
+    return texts[-1] if texts else None
+
+
+def input_reason(name: str, words: Sequence[Word], command: Command, around: Surroundings) -> str:
     """Say why what a program is given on its standard input needs a question; '' when it doesn't."""
+    if name == "git":
+        return _patched(words, command, around)
     block = program_called(name)
     if block is None or not (block.takes_input or block.sends_input):
         return ""

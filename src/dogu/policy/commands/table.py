@@ -100,6 +100,11 @@ class Program:
         return EFFECTS.get(self.text("always"))
 
     @property
+    def runs_scripts(self) -> bool:
+        """Whether its first operand is a script that it runs."""
+        return self.grammar.operands[:1] == ["script"]
+
+    @property
     def has_grammar(self) -> bool:
         """Whether its block says which options and operands there are."""
         return bool(self.text("options"))

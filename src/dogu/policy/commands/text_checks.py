@@ -9,9 +9,10 @@ from dogu.language import told
 from dogu.policy.commands.arithmetic import second_order_danger
 from dogu.policy.commands.brought import danger_of_what_it_brings
 from dogu.policy.commands.dangers import program_called
+from dogu.policy.commands.effects import Surroundings
 from dogu.policy.commands.variables import function_in_place
 from dogu.workspace.protected import secret_reason
-from dogu.workspace.shell_syntax import Command, Script, Word
+from dogu.workspace.shell_syntax import Command, Part, Script, Word
 
 _KEEPS = frozenset(("add", "commit", "push", "fetch", "tag", "branch"))  # what git does that changes no file here
 _HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -38,10 +39,36 @@ def may_run_from_subscripts(text: str) -> bool:
     return False
 
 
-def danger_of_the_whole(script: Script) -> str:
+def danger_of_the_whole(script: Script, around: Surroundings) -> str:
     """Say what the commands of a text do together that needs a question; '' when nothing."""
     reason = second_order_danger(script) or _circle_of_functions(script) or function_in_place(script)
-    return reason or danger_of_what_it_brings(script) or _pushes_what_is_secret(script)
+    reason = reason or danger_of_what_it_brings(script) or _pushes_what_is_secret(script)
+    return reason or _hands_on_tags(script, around)
+
+
+def _hands_on_tags(script: Script, around: Surroundings) -> str:
+    """Say that names of tags may be options where they are handed on: one that is fetched may begin with a hyphen."""
+    brings = False
+    for command in script.commands:
+        texts = [word.text for word in command.words[:3]]
+        sources = [each for part in _parts(command) for each in (part.script.commands if part.script else ())]
+        source = command.piped_from if texts[:1] == ["xargs"] else None
+        while source is not None:
+            sources.append(source)
+            source = source.piped_from
+        is_listed = any(_LISTS_TAGS.match(" ".join(word.text for word in each.words)) for each in sources)
+        if is_listed and (around.has_tag_like_an_option() or (brings and texts[:1] == ["xargs"])):
+            return told("{word} may be an option of {name}", word="git tag", name="git")
+        brings = brings or (texts[:1] == ["git"] and not _BRINGS_TAGS.isdisjoint(texts))
+    return ""
+
+
+def _parts(command: Command) -> Iterator[Part]:
+    return (part for word in command.all_words() for part in word.expansions())
+
+
+_LISTS_TAGS = re.compile(r"git (?:-\S+ )*(?:tag|describe)\b")
+_BRINGS_TAGS = frozenset(("fetch", "pull", "update-ref"))
 
 
 def _pushes_what_is_secret(script: Script) -> str:

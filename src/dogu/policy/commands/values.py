@@ -163,6 +163,11 @@ def _argument(word: Word) -> Finding | None:
     return (Effect.RUNS, told("runs code that is typed")) if word.value in ("tinker", "shell") else None
 
 
+def _yq_word(word: Word) -> Finding | None:
+    """An expression of yq's that reads no file of its own choice, or a file."""
+    return (Effect.REACHES, no_known_value(word)) if is_a("yq_reads", word.text) else None
+
+
 def _name(word: Word) -> Finding | None:
     """A variable that a builtin gives a value."""
     name = re.match(r"[A-Za-z_]\w*|[0-9]+$", word.text)
@@ -212,6 +217,7 @@ _CHECKS: dict[str, Callable[[Word], Finding | None]] = {
     "document": _document,
     "ref": _ref,
     "awk_file": _awk_file,
+    "yq_word": _yq_word,
 }
 """Kinds that a pattern can't say: where a path leads, what a script holds."""
 

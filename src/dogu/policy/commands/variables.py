@@ -142,6 +142,17 @@ class Known:
             return part.quoted and (not is_shells_own(part.text) or part.text in ("HOME", "PWD", "SHELL"))
         return all(_begins_plainly(value, part.quoted) or _prints_plainly(value) for value in values)
 
+    def printed(self, word: Word) -> list[Script]:
+        """The substitutions that alone give a word, or the one variable that it is; none where anything else may."""
+        parts = [each for each in word.parts if each.kind is not PartKind.LITERAL or each.text]
+        if len(parts) != 1 or parts[0].operator:
+            return []
+        if parts[0].kind is not PartKind.VARIABLE:
+            return [parts[0].script] if parts[0].script is not None else []
+        values = [] if self._is_unknown(parts[0].text) else self._values.get(parts[0].text, [])
+        found = [each.parts[0].script for each in values if len(each.parts) == 1]
+        return [each for each in found if each is not None] if len(found) == len(values) and None not in found else []
+
     def may_be_empty(self, part: Part) -> bool:
         """Whether a variable's value may be no text at all, as that of one that isn't set is."""
         if part.kind is not PartKind.VARIABLE or part.text in _NUMBERS or part.text in _ALWAYS_SET:
@@ -332,7 +343,7 @@ def unfiltered(source: Command | None) -> Command | None:
     return source
 
 
-def _printer(script: Script | None) -> Command | None:
+def printer(script: Script | None) -> Command | None:
     """The one command whose lines a script prints, some left out perhaps."""
     commands = script.commands if script is not None else []
     source = unfiltered(commands[-1]) if commands else None
@@ -390,4 +401,4 @@ def _gives_no_option(part: Part, known: Known) -> bool:
         return True
     if part.kind is PartKind.VARIABLE:
         return known.is_no_option(part)
-    return prints_a_word(_printer(part.script)) and (part.quoted or not known.paths_may_split)
+    return prints_a_word(printer(part.script)) and (part.quoted or not known.paths_may_split)
