@@ -31,6 +31,20 @@ def is_refused(text: str, old: str, new: str, path: str = "") -> bool:
         ),
         ("<p>wait&hellip;</p>\n", "<p>wait…</p>", "<p>please wait…</p>", "<p>please wait&hellip;</p>\n"),
         ("  <p>&copy; 2024 me</p>\n", "<p>© 2024 me</p>", "<p>© 2025 me</p>", "  <p>&copy; 2025 me</p>\n"),
+        ("\tsh $$t ./a || exit 1\n", "\tsh $t ./a || exit 1", "\tsh $t ./a || exit 2", "\tsh $$t ./a || exit 2\n"),
+        (
+            "RAISE 'it isn''t free';\n",
+            "RAISE 'it isn't free';",
+            "RAISE 'this isn't free';",
+            "RAISE 'this isn''t free';\n",
+        ),
+        ("See \\ref{a} of $\\phi$.\n", "See ref{a} of $phi$.", "See ref{a} and $phi$.", "See \\ref{a} and $\\phi$.\n"),
+        (
+            "#define A(x)\t((x) - 1)\n",
+            "#define A(x) ((x) - 1)",
+            "#define A(x) ((x) - 1u)",
+            "#define A(x)\t((x) - 1u)\n",
+        ),
     ],
 )
 def test_a_line_changes_beside_an_escape_that_both_strings_lost(text: str, old: str, new: str, wanted: str) -> None:
@@ -45,6 +59,8 @@ def test_a_line_changes_beside_an_escape_that_both_strings_lost(text: str, old: 
         ('p("C:\\\\x\\\\y.txt")\n', 'p("C:\\x\\y.txt")', 'p("C:\\x\\z\\y.txt")'),
         ("<p>one &amp; two</p>\n", "<p>one & two</p>", "<p>one & two & three</p>"),
         ('f("a \\"b\\" c");\n', 'f("a "b" c");', 'f("a "d" c");'),
+        ("See \\ref{a} and \\cite{b}.\nx\n", "See ref{a} and", "See ref{a} of cite{c} and"),
+        ("\tsh $$t ./a\n", "\tsh $t ./a", "\tsh $t ./a $u"),
     ],
 )
 def test_a_line_that_may_have_lost_another_one_is_refused(text: str, old: str, new: str) -> None:
@@ -67,6 +83,39 @@ def test_a_line_that_may_have_lost_another_one_is_refused(text: str, old: str, n
 )
 def test_signs_that_a_model_typesets_are_those_of_the_file(text: str, old: str, new: str, wanted: str) -> None:
     assert after(text, old, new) == wanted
+
+
+def test_marks_of_search_and_replace_are_no_part_of_the_strings() -> None:
+    old, new = "<<<<<<< SEARCH\n    a: A,\n}\n=======", "    a: A,\n    b: B,\n}\n>>>>>>> REPLACE"
+    assert after("struct S {\n    a: A,\n}\n", old, new) == "struct S {\n    a: A,\n    b: B,\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "wanted"),
+    [
+        (
+            "first_line_of(it, all)\n# why\nsecond(a)\n",
+            "first_line_of(it, all)\nsecond(a)",
+            "first_line_of(it, all)\nsecond(b)",
+            "first_line_of(it, all)\n# why\nsecond(b)\n",
+        ),
+        (
+            "<td>{formatDate(a)}</td>\n<td class='numeric'>{money(a)}</td>\n",
+            "<td>{formatdate(a)}</td>\n<td class='numeric'>{money(a)}</td>",
+            "<td>{formatdate(a)}</td>\n<td class='numeric'>{money(b)}</td>",
+            "<td>{formatDate(a)}</td>\n<td class='numeric'>{money(b)}</td>\n",
+        ),
+    ],
+)
+def test_two_lines_are_known_by_one_that_is_nowhere_else(text: str, old: str, new: str, wanted: str) -> None:
+    assert after(text, old, new) == wanted
+    assert is_refused(text + "\n" + text, old, new)
+
+
+def test_a_block_replaced_as_a_whole_begins_as_deep_as_it_did() -> None:
+    text = "  const go = use(\n    (k) => {\n      run(k);\n    },\n    [k],\n  );\n"
+    old = "  const go = use((k) => {\n    run(k);\n  }, [k]);"
+    assert after(text, old, "  const go = other(k);", "a.ts") == "  const go = other(k);\n"
 
 
 def test_other_things_between_dots_stand_for_what_was_left_out() -> None:

@@ -19,7 +19,7 @@ from dogu.language import sentence
 from dogu.workspace.edit_match.indentation import indent_of
 from dogu.workspace.edit_match.views import fold_clusters
 
-_LINE_COMMENT = re.compile(r"//|#|--|<!--|/\*")
+_LINE_COMMENT = re.compile(r"(?<!:)//|#|(?<![\w-])--|<!--|/\*")
 _COMMENT_MARK = re.compile(r"\s*(?://+!?|#+|--+|;+|%+|/\*+|\*|<!--|\"|'|\.\.|rem|dnl)\s*", re.IGNORECASE)
 
 

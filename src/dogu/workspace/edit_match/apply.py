@@ -326,6 +326,8 @@ class _Weaver:
         if partner is not None and row and row.units and indent == indent_of(row.text) and self.at.begins_line(partner):
             return self.at.file_indent(partner)
         found = self.indent(indent)
+        if found is None and indent == indent_of(self.rows[self.at.head].text) and self.at.begins_line(self.at.head):
+            return self.at.file_indent(self.at.head)
         if found is None:
             raise UncleanError("the indentation of a new line can't be told from the lines that match")
         return found

@@ -92,8 +92,10 @@ def _check_commas(theirs: list[Line], there: list[Line], written: list[Line]) ->
 
 def _check_closing(ours: list[Line], theirs: list[Line], odd: set[str]) -> None:
     """A line of signs alone goes only where `old` has it as deep beside its neighbours as the file: one that `old` has
-    once too often is the end of something else there.
+    once too often is the end of something else there. Where all of `old` is as deep, that says nothing.
     """
+    if len({line.depth for line in ours}) == 1:
+        return
     before, after = Counter(line.key for line in ours), Counter(line.key for line in theirs)
     if any(line.text in odd and not _NO_SIGN.search(line.key) and after[line.key] < before[line.key] for line in ours):
         raise UncleanError("a line that closes something isn't as deep in the file as in old_string, and would go")

@@ -24,6 +24,7 @@ from dogu.workspace.edit_match.views import fold
 
 PARAPHRASE = sentence("a comment in other words")
 LEFT_OUT = sentence("a comment left out")
+_LETTER_CASE = sentence("letter case")
 _END_SIGN = sentence("a sign at the end of a line")
 
 _SHORTEST_WORD = 5
@@ -59,7 +60,7 @@ def slip_between(ours: str, theirs: str, text: str) -> str:
     if _DIGIT.findall(one) != _DIGIT.findall(other):
         return ""
     if one.casefold() == other.casefold():
-        return "" if _names_another(ours, theirs, text) else sentence("letter case")
+        return "" if _names_another(ours, theirs, text) else _LETTER_CASE
     if _QUOTES.sub("'", one) == _QUOTES.sub("'", other):
         return sentence("the style of quotes")
     if one.rstrip(",;.:") == other.rstrip(",;.:"):
@@ -144,11 +145,12 @@ def _plain_words(line: str) -> str:
 
 
 STAGE = sentence("near")
-_FEWEST_LINES = 3
+_FEWEST_LINES = 2
 _BESIDE_LINES = 30
 _FEWEST_WORD_CHARS = 4
 _FEWEST_EXACT_LINES = 2
 _FEWEST_EXACT_WORD_CHARS = 8
+_FEWEST_TELLING_CHARS = 15
 _MOST_SLIPS = 2
 _STATEMENT_ENDS = ";,"
 _MOST_LEFT_OUT = 3
@@ -246,18 +248,32 @@ def _fit(index: LineIndex, lines: Sequence[_Line], start: int) -> _Window | None
             number += 1
         number += 1
     window = _Window(pairs, left_out)
-    return window if len(pairs) == len(lines) and _is_likely(window) else None
+    return window if len(pairs) == len(lines) and _is_likely(index, window) else None
 
 
-def _is_likely(window: _Window) -> bool:
-    """Whether slips are few and the lines without one are enough to know the place by."""
+def _is_likely(index: LineIndex, window: _Window) -> bool:
+    """Whether slips are few and the lines without one are enough to know the place by: several, or one that is nowhere
+    else beside one that says the same.
+    """
     slips = window.slips
     exact = [pair for pair in window.pairs if not pair.slip]
+    if len(window.pairs) == _FEWEST_LINES:
+        return _is_known(index, window, exact)
     if not 1 <= len(slips) + bool(window.left_out) <= _MOST_SLIPS or len(exact) < _FEWEST_EXACT_LINES:
         return False
     if window.left_out and any(pair.slip == PARAPHRASE for pair in slips):
         return False  # one comment for two, or two for one, can't be told apart from these
     return sum(word_chars(pair.line.key) for pair in exact) >= _FEWEST_EXACT_WORD_CHARS
+
+
+def _is_known(index: LineIndex, window: _Window, exact: Sequence[_Pair]) -> bool:
+    """Whether two lines are those of the file but for a comment left out or the letter case of one, and one is nowhere
+    else.
+    """
+    kinds = {pair.slip for pair in window.slips} | {LEFT_OUT for _ in range(window.left_out)}
+    telling = [pair for pair in exact if index.keys.count(pair.line.key) == 1]
+    is_sure = any(word_chars(pair.line.key) >= _FEWEST_TELLING_CHARS for pair in telling)
+    return is_sure and len(kinds) == 1 and kinds <= {LEFT_OUT, _LETTER_CASE}
 
 
 def _stands_out(index: LineIndex, lines: Sequence[_Line], window: _Window, starts: Sequence[int]) -> bool:

@@ -43,8 +43,7 @@ def unquoted(text: str) -> str | None:
 
 def readings(old: str, new: str) -> Iterator[Reading]:
     """Yield every reading that undoes one garbling of `old`, and of `new` where it has it too."""
-    if (fenced := _fence(old)) is not None:
-        yield _without_fence(fenced, new)
+    yield from _without_wrapper(old, new)
     if (quoted := unquoted(old)) is not None and (new_quoted := unquoted(new)) is not None:
         yield Reading(JSON_STAGE, sentence("the strings were written as JSON strings"), quoted, new_quoted, True)
     for row in _ESCAPES:
@@ -59,6 +58,13 @@ def readings(old: str, new: str) -> Iterator[Reading]:
         if read is not None:
             yield from _numbered(read, new, style)
     yield from _without_diff_signs(old, new)
+
+
+def _without_wrapper(old: str, new: str) -> Iterator[Reading]:
+    if (fenced := _fence(old)) is not None:
+        yield _without_fence(fenced, new)
+    if (marked := _MARKED.fullmatch(old)) is not None and (given := _GIVEN.fullmatch(new)) is not None:
+        yield Reading(sentence("fence"), sentence("marks of search and replace"), marked[1], given[1], True)
 
 
 def ungarbled(new: str) -> Iterator[tuple[str, str]]:
@@ -169,6 +175,8 @@ _BREAK = "\\n"
 _BEFORE = ("\\\\", '\\"')  # the file may have it anywhere, which says nothing of new lines
 _STRAIGHT = "\"'"
 _FENCE = re.compile(r"\s*(`{3,}(?!`)|~{3,}(?!~))[^\n`]*\n(.*?\n?)[ \t]*\1[`~]*[ \t]*\s*", re.DOTALL)
+_MARKED = re.compile(r"\s*<{5,} ?SEARCH\n(.*\n)={5,}\s*", re.DOTALL)
+_GIVEN = re.compile(r"(?:={5,}\n)?(.*\n|)>{5,} ?REPLACE\s*", re.DOTALL)
 _QUOTED = re.compile(r"""(['"`])(?>(?:\\.|(?!\1)[^\\]){0,1000})\1""", re.DOTALL)
 _QUOTED_IN_LINE = re.compile(r"""(['"`])(?>(?:\\.|(?!\1)[^\\\n]){0,1000})\1""")
 # Not in a regular expression's slashes, nor a word of TeX's or a path's: what is before ends something, and what

@@ -29,6 +29,7 @@ _MOST_PLACES = 1000
 _MOST_SPOTS = 200_000
 _LONG_CHARS = 500_000
 _MOST_WORDS = 100
+_NAME = re.compile(r"\w+")
 _WORD = re.compile(r"[a-wyzA-Z0-9_]+")
 
 
@@ -58,6 +59,10 @@ _GOES_ON = re.compile(r"\\\s*$|[nrtsSdDwWbB][*+?{]")  # or may be what is left o
 
 def _escape(match: str) -> str:
     return _CONTROL.get(match[1], match[1])
+
+
+def _without_mark(match: str) -> str:
+    return match[1:]
 
 
 def _single_quote(_match: str) -> str:
@@ -95,6 +100,22 @@ _VARIANTS = [
         r"[sSdDwWbBzZ.+*?()\[\]{}|^$/-]",
         r"\\|[sSdDwWbB][*+?{]|\[\^?[sSdDwW]|\br['\"]|[(=,]\s*/[^/ ]+/|\bs/[^/]*/[^/]*/",
         sentence("backslashes of a pattern were lost"),
+    ),
+    _Variant(
+        _LOST,
+        sentence("backslashes before names were lost"),
+        re.compile(r"\\[A-Za-z]"),
+        _without_mark,
+        re.compile("[A-Za-z]"),
+        re.compile(r"\\"),
+    ),
+    _Variant(
+        _LOST,
+        sentence("doubled signs were sent as one"),
+        re.compile(r"\$\$|\'\'|\"\""),
+        _without_mark,
+        re.compile("[$'\"]"),
+        re.compile("[$'\"]"),
     ),
     _Variant(
         _LOST,
@@ -208,11 +229,22 @@ def _lacking(variant: _Variant, places: list[Place], old_lines: list[str], new_l
                 continue
             pieces = [new_lines[j]] if i is None else brought(old_lines[i], new_lines[j])
             garbled = spots.get(i, set[str]()) if i is not None else set[str]()
-            for piece in pieces:
-                if (variant.suspect and variant.suspect.search(piece)) or any(mark in piece for mark in garbled):
-                    yield new_lines[j]
+            if any(_is_suspect(variant, piece, garbled, places[0].text) for piece in pieces):
+                yield new_lines[j]
     if variant.pattern is _CONTINUED and len(new_lines) > len(old_lines):
         yield from (line for line in new_lines if line not in known)
+
+
+def _is_suspect(variant: _Variant, piece: str, garbled: set[str], text: str) -> bool:
+    """Whether what a new line brings may lack what the file has: what it has at the line's spots, a name that the file
+    has with a backslash.
+    """
+    if variant.suspect and variant.suspect.search(piece):
+        return True
+    words = _NAME.findall(piece)
+    if any(word.startswith(mark) if mark.isalnum() else mark in piece for mark in garbled for word in [*words, ""]):
+        return True
+    return bool(variant.suspect) and any(f"\\{word}" in text for word in words)
 
 
 def _spots(place: Place) -> dict[int | None, set[str]]:
