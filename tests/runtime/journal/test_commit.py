@@ -57,6 +57,7 @@ MORE_CASES = {
     "a folder that becomes a link to nowhere": "rm -rf d; ln -s /nowhere d",
     "a link that leads out becomes a folder": "rm out; mkdir out; echo x > out/x",
     "a file that nobody may read, removed and linked": "ln secret named; chmod 600 named; echo x >> named; rm secret",
+    "two folders swapped, and a file moved out of one": "mkdir z; touch z/f; mv d/e t; mv z d/e; mv t z; mv z/f d/e/g",
     "names of a file given to another that holds the same": "cp one n; rm one; ln -f n two; mv n a",
     "folders called as a layer's are": "mkdir -p layer-1/upper; echo x > layer-1/upper/f; mv layer-1 layer-2",
     "folders closed to their owner": "echo x >> d/e/f; mkdir -p n/m; echo x > n/m/f; chmod 0 d/e d n/m n",

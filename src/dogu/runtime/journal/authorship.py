@@ -86,17 +86,18 @@ class Authorship:
         names = self._names(change.path)
         known = [self._paths[name] for name in names if name in self._paths]
         is_moved = len(names) > 1
+        is_left = any(change.path.startswith(old) for old, _ in self._moves)
         if change.before is not None:
             stamp = stamp_of(change.before)
             own = self._paths.get(change.path)
-            is_exact = own is not None and own[0] and change.before.links < 2
+            # Where the folder went away, what was told of the path may be of another file, which came there later.
+            is_exact = own is not None and own[0] and change.before.links < 2 and not is_left
             is_from_before = stamp == own[0] if own and is_exact else stamp in self._first or stamp in self._after
         else:
             came = {stamp_of(change.after), *(first for first, _, _ in known)} & self._before
             is_known = bool(came) or self._was_written_by_another_name(change)
             is_from_before = any(not first for first, _, _ in known) or (is_moved and is_known)
         if change.after is None:
-            is_left = any(change.path.startswith(old) for old, _ in self._moves)
             return is_from_before and (is_left or any(inode == 0 for _, inode, _ in known[:1]))
         if not is_from_before or not self._came_as_seen(change):
             return False
