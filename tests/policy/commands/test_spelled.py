@@ -110,6 +110,7 @@ FORCE, HARD, REMOVE = "git push --force", "git reset --hard", "rm -rf"
         ("node scripts/deploy.js", "node scripts/deploy"),
         ("node scripts/deploy.js", "node --import=./scripts/deploy.js src/x.js"),
         ("npm publish", "corepack npm publish"),
+        ("npm publish", "npx -y npm@9 publish"),
         ("kubectl delete", "kubectl -n web replace --force -f a.yaml"),
         ("chmod +x", "chmod 755 a.txt"),
         ("chmod +x", "chmod u=rwx,go=rx a.txt"),

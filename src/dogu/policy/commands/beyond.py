@@ -41,6 +41,10 @@ def beyond_the_rule(program: Program, words: Sequence[Word], reading: Reading, c
             yield Danger(at, Effect.RUNS, no_known_value(words[at]))
     yield from _by_options(reading, covered, _OTHER_FILES if names_task else _OTHER_PROJECTS)
     yield from _unread(words, reading, covered)
+    if program.effect is not None:  # asked about, unless a rule names an option: what that runs besides isn't meant
+        yield from (
+            each for each in of_unknown(words, reading.hints) if each.index >= covered and each.effect is Effect.RUNS
+        )
     yield from _of_elsewhere(words, covered) if program.check == "cloud" else ()
 
 

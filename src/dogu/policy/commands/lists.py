@@ -74,6 +74,9 @@ class Lists:
         self, name: str, words: Sequence[Word], is_no_option: Callable[[Word], bool]
     ) -> tuple[bool, Rule | None]:
         """The rule that excludes a command, in whatever spelling, and whether that is certain."""
+        bare, version, _ = name[1:].partition("@") if "/" not in name else ("", "", "")
+        if version:  # `npx npm@9`
+            name, words = name[0] + bare, [Word.literal(name[0] + bare), *words[1:]]
         certainty, found = _matching(self.exclude, words, name, is_loose=True)
         for rule in self.exclude if not certainty else ():
             is_same = names_the_same(_meant(rule), words, is_no_option)
