@@ -588,6 +588,7 @@ def nothing_was_looked_at(place: Place) -> None:
 
 
 _RAW = "import ctypes, os, struct; call = ctypes.CDLL(None, use_errno=True).syscall; "
+_EXCHANGE = 'import ctypes; ctypes.CDLL(None).renameat2(-100, b"{}", -100, b"{}", 2)'
 
 
 @pytest.mark.parametrize(
@@ -607,6 +608,11 @@ mv d n; mv n d; rm d/f""",  # no such flag
         f"""python3 -c '{_RAW}d = os.open("d", 0); how = struct.pack("QQQ", os.O_WRONLY | os.O_CREAT, 0o644, 16)
 os.write(call(437, d, b"/f", how, 24), b"xx"); os.write(call(437, d, b"/n", how, 24), b"n")'""",
         f"""python3 -c '{_RAW}call(2 if os.uname().machine == "x86_64" else 35, ctypes.c_long(-1), 1)'; echo x >> a""",
+        f"""python3 -c '{_EXCHANGE.format("d", "e/s")}'; rm -r d""",  # which isn't there
+        f"""mkdir ../o; python3 -c '{_EXCHANGE.format("../out", "d")}'; mv ../o e; echo x > d/n""",
+        f"""python3 -c '{_EXCHANGE.format("a", "d")}'; echo x > a/f; rm a/g""",
+        f"""python3 -c '{_EXCHANGE.format("d", "d/g")}'; chmod 600 d/f; rm d/g""",  # into itself
+        f"""exec 3>>b; ln -s a m; python3 -c '{_EXCHANGE.format("m", ".")}'; echo x >&3""",  # the root, which can't go
     ],
 )
 async def test_whatever_a_path_is_called_it_is_noted_what_lay_there(tmp_path: Path, heard: None, command: str):

@@ -20,6 +20,8 @@ _MOST_COPIED_BYTES = 64 << 20  # unless the file system shares what is copied
 _SPARE_BYTES = 256 << 20
 _OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
 _BLOCK = 512
+Move = tuple[bytes, bytes, int]
+"""From where to where, b"" for elsewhere, and the inode, 0 for one that isn't known."""
 
 
 class Before:
@@ -27,8 +29,8 @@ class Before:
     nothing, as somebody has looked beforehand.
 
     The log holds tuples: ("row", path, what it was or None), ("kept", inode, the number of the file that holds it, its
-    size and mtime), ("lost", inode) of what is written unkept, and ("moved", old, new, inode), where what isn't beneath
-    a root is b"", or "unmoved" where that turned out to have failed. `is_whole`: all could be noted.
+    size and mtime), ("lost", inode) of what is written unkept, and ("moved", moves), or "unmoved" where that turned out
+    to have failed. `is_whole`: all could be noted.
     """
 
     def __init__(self, folder: bytes | None) -> None:
@@ -59,15 +61,15 @@ class Before:
             row = None
         self._write("row", path, row)
 
-    def moved(self, old: bytes, new: bytes, inode: int, *, is_folder: bool) -> None:
-        """Note that one is about to be renamed; b"" for what lies elsewhere. With a folder others come to its paths."""
+    def moved(self, moves: tuple[Move, ...], *, is_folder: bool) -> None:
+        """Note what a rename is about to move. With a folder others come to its paths."""
         if is_folder:
             self._rows.clear()
-        self._write("moved", old, new, inode)
+        self._write("moved", moves)
 
-    def has_failed(self, old: bytes, new: bytes, inode: int) -> None:
-        """Note that what was noted last as about to be renamed so lies where it lay."""
-        self._write("unmoved", old, new, inode)
+    def has_failed(self, moves: tuple[Move, ...]) -> None:
+        """Note that what was noted last as about to be moved so lies where it lay."""
+        self._write("unmoved", moves)
 
     def made(self, inode: int) -> None:
         """Note that the command has made a file: what it held isn't kept."""

@@ -100,7 +100,7 @@ def _tell_writes(order: dict[str, Any]) -> None:
     """
     if order.get("watched"):
         from dogu.workspace.launcher.landlock import no_new_privileges
-        from dogu.workspace.launcher.writes import tell_writes
+        from dogu.workspace.launcher.told_calls import tell_writes
 
         program = _argv(order)[0]
         if order.get("confinement") and not (b"/" in program and os.stat(program).st_mode & stat.S_ISUID):

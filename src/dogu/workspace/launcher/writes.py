@@ -3,7 +3,7 @@ or sets attributes waits until the supervisor has noted the path, and how it was
 
 Only what is noted is the command's for sure. What isn't told (calls of another machine's kind, rings, other programs
 that it had do the work) or can't be resolved stays unknown: nothing here guesses. Standard library only.
-Source: seccomp_unotify(2), openat2(2); numbers from asm/unistd_64.h and asm-generic/unistd.h.
+Source: seccomp_unotify(2), openat2(2).
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import socket
 import stat
 import struct
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
-from dogu.workspace.launcher.before import Before, Going
+from dogu.workspace.launcher.before import Before, Going, Move
+from dogu.workspace.launcher.let_go import LetGo
 from dogu.workspace.launcher.libc import libc
 from dogu.workspace.launcher.notices import (
     OPENED_AGAIN,
@@ -31,15 +32,13 @@ from dogu.workspace.launcher.notices import (
     leads_to,
     opened_again,
     path_of,
-    tell,
     through_links,
 )
 from dogu.workspace.launcher.others import ALL, Others
-from dogu.workspace.launcher.seccomp import telling
+from dogu.workspace.launcher.told_calls import BIND, CALLS, FALLOCATE, OPEN_ANYHOW, WRITES, Call
 
 _OPENAT2 = 437
 _NO_OTHER_FILE_SYSTEM, _NO_MAGIC, _BENEATH, _IN_ROOT = 1, 2, 8, 16
-_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _NO_FOLLOW = 0x100  # AT_SYMLINK_NOFOLLOW
 _NO_REPLACE, _EXCHANGE = 1, 2
 _KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE
@@ -52,87 +51,24 @@ GONE, NEW, FOREIGN = 0, -1, -2  # instead of an inode: nothing, one that isn't k
 _OWN_NS = 2_000_000_000  # what changes a file longer after the call isn't taken for the command's
 
 _Item = TypeVar("_Item", tuple[bytes, "Stamp", int, int], tuple[bytes, bytes])
+_Noted = tuple["Stamp", int, int]
 Stamp = tuple[int, int, int] | tuple[()]
 """What a path held: mtime and ctime in ns, inode; of a folder only the inode counts, the times are 0. () is nothing."""
 
 
-class _Call(NamedTuple):
-    """What a call does, and the places of its arguments: a descriptor, a path (`notices.path_of`), flags.
+class _Lies(NamedTuple):
+    """A path without links, b"" for one that isn't beneath a root, and what lies there."""
 
-    `how` is the place of an open's own flags, `cuts` of the length that a file is cut or stretched to.
-    """
+    path: bytes
+    stamp: Stamp
 
-    does: str
-    folder: int | None = None
-    path: int | None = None
-    follows: bool = False
-    flags: int | None = None
-    how: int | None = None
-    cuts: int | None = None
+    @property
+    def inode(self) -> int:
+        return self.stamp[2] if self.stamp else 0
 
-
-_OPEN, _OPENAT = _Call("open", None, 0, follows=True, how=1), _Call("open", 0, 1, follows=True, how=2)
-_BIND = _Call("make")
-_OPEN_ANYHOW, _CREATE = _Call("open", 0, 1, follows=True), _Call("open", None, 0, follows=True)
-_CUT, _CUT_OPEN, _FALLOCATE = (
-    _Call("change", None, 0, True, cuts=1),
-    _Call("change", 0, cuts=1),
-    _Call("change", 0, flags=1, cuts=2),
-)
-_MAKE, _MAKEAT = _Call("make", None, 0), _Call("make", 0, 1)
-_SET_LINK = _Call("change", None, 0)
-_REMOVE, _REMOVEAT = _Call("remove", None, 0), _Call("remove", 0, 1)
-_RENAME, _RENAMEAT = _Call("rename", None, 0), _Call("rename", 0, 1, flags=4)
-_SET, _SETAT = _Call("change", None, 0, follows=True), _Call("change", 0, 1, follows=True, flags=3)
-_SETAT2, _SETAT4 = (_Call("change", 0, 1, follows=True, flags=place) for place in (2, 4))
-_SET_OPEN = _Call("change", 0)  # also by a descriptor that can only read: that of a folder
-_CALLS: dict[str, dict[int, _Call]] = {
-    "x86_64": {
-        **{2: _OPEN, 85: _CREATE, 257: _OPENAT, 437: _OPEN_ANYHOW},  # open, creat, openat, openat2
-        **{76: _CUT, 77: _CUT_OPEN, 285: _FALLOCATE},  # truncate, ftruncate
-        **{82: _RENAME, 264: _Call("rename", 0, 1), 316: _RENAMEAT},
-        **{87: _REMOVE, 84: _REMOVE, 263: _REMOVEAT},
-        **{83: _MAKE, 258: _MAKEAT, 133: _MAKE, 259: _MAKEAT},  # mkdir, mknod
-        **{86: _Call("link", None, 0), 265: _Call("link", 0, 1), 88: _Call("make", None, 1)},
-        266: _Call("make", 1, 2),  # symlinkat
-        **{90: _SET, 268: _Call("change", 0, 1, follows=True), 452: _SETAT},  # chmod
-        **{92: _SET, 94: _SET_LINK, 260: _SETAT4},  # chown
-        **{132: _SET, 235: _SET, 261: _Call("change", 0, 1, follows=True), 280: _SETAT},  # utimes
-        **{188: _SET, 189: _SET_LINK, 197: _SET, 198: _SET_LINK},  # xattrs
-        **{49: _BIND, 463: _SETAT2, 466: _SETAT2},  # bind, setxattrat, removexattrat
-        **{91: _SET_OPEN, 93: _SET_OPEN, 190: _SET_OPEN, 199: _SET_OPEN},  # fchmod, fchown, fsetxattr, fremovexattr
-    },
-    "aarch64": {
-        **{
-            56: _OPENAT,
-            437: _OPEN_ANYHOW,
-            45: _CUT,
-            46: _CUT_OPEN,
-            47: _FALLOCATE,
-            38: _Call("rename", 0, 1),
-            276: _RENAMEAT,
-            35: _REMOVEAT,
-        },
-        **{34: _MAKEAT, 33: _MAKEAT, 37: _Call("link", 0, 1), 36: _Call("make", 1, 2)},
-        **{53: _Call("change", 0, 1, follows=True), 452: _SETAT, 54: _SETAT4, 88: _SETAT},
-        **{5: _SET, 6: _SET_LINK, 14: _SET, 15: _SET_LINK},
-        **{200: _BIND, 463: _SETAT2, 466: _SETAT2},
-        **{52: _SET_OPEN, 55: _SET_OPEN, 7: _SET_OPEN, 16: _SET_OPEN},
-    },
-}
-# Told only if an argument has any of these bits: opens that write, times that are set by a path.
-_FLAGGED = {
-    "x86_64": ((2, 1, _WRITES), (257, 2, _WRITES), (280, 1, 0xFFFFFFFF)),
-    "aarch64": ((56, 2, _WRITES), (88, 1, 0xFFFFFFFF)),
-}
-
-
-def tell_writes(to: socket.socket) -> bool:
-    """Have them told; see `notices.tell`. The last step before exec: what this process opens to write itself waits."""
-    machine = os.uname().machine
-    flagged = _FLAGGED[machine]
-    others = _CALLS[machine].keys() - {number for number, _, _ in flagged}
-    return tell(to, telling(machine, sorted(others), flagged))
+    @property
+    def is_folder(self) -> bool:
+        return bool(self.stamp) and not self.stamp[1]
 
 
 class Writes(Notices):
@@ -149,14 +85,14 @@ class Writes(Notices):
         self._before = Before(before)
         self._going = Going(*keeps) if keeps is not None else None
         self._most = _MOST_PATHS if before is None else _MOST_PATHS_BEFORE
-        self._calls = _CALLS[os.uname().machine]
+        self._calls = CALLS[os.uname().machine]
         self._roots = [(root.rstrip(b"/"), os.open(root, _PLACE | os.O_DIRECTORY)) for root in roots]
-        self._noted: dict[bytes, tuple[Stamp, int, int]] = {}
+        self._noted: dict[bytes, _Noted] = {}
         self._until_ns: dict[int, int] = {}  # by inode; 0: somebody else's
         self._others = Others(lambda inode: self._until_ns.get(inode, 0))
         self._moves: list[tuple[bytes, bytes]] = []
         self._made: list[bytes] = []
-        self._moving: dict[int, tuple[bytes, bytes, int]] = {}  # by the process that was about to
+        self._let_go = LetGo()
         self._is_over = False
 
     def decide(self, notice: Notice) -> None:
@@ -165,7 +101,7 @@ class Writes(Notices):
             self._before.is_whole = False
             return
         self._note_made()
-        self._note_failed(notice.pid)
+        self._let_go.settle(notice.pid)
         try:
             self._decide(notice)
         except OSError as error:
@@ -184,20 +120,20 @@ class Writes(Notices):
         else:
             self._decide_on_path(notice, call, named, flags)
 
-    def _named(self, notice: Notice, call: _Call) -> bytes:
+    def _named(self, notice: Notice, call: Call) -> bytes:
         """Return the path that a call names; b"" of what isn't written to, or is no path."""
-        if call is _BIND:
+        if call is BIND:
             return bound_to(notice)
         named = path_of(notice, call.folder, call.path)
-        if call is _OPEN_ANYHOW:
+        if call is OPEN_ANYHOW:
             flags, resolve = how_opened(notice)
-            if not flags & _WRITES:
+            if not flags & WRITES:
                 return b""
             if resolve & _IN_ROOT and named.startswith(b"/"):
                 return path_of(notice, call.folder, None) + named
         return named
 
-    def _decide_on_path(self, notice: Notice, call: _Call, named: bytes, flags: int) -> None:
+    def _decide_on_path(self, notice: Notice, call: Call, named: bytes, flags: int) -> None:
         follows = (call.follows and not flags & _NO_FOLLOW) or (call.does == "change" and named.endswith(b"/"))
         if named.startswith(OPENED_AGAIN):
             named = opened_again(named, notice.pid)
@@ -232,12 +168,12 @@ class Writes(Notices):
             if not opens(path, stamp[2]):
                 self._until_ns[stamp[2]] = 0
 
-    def _note_share(self, stamp: Stamp, call: _Call, words: tuple[int, ...], flags: int) -> None:
+    def _note_share(self, stamp: Stamp, call: Call, words: tuple[int, ...], flags: int) -> None:
         """Note of a file that is there how much of it the call leaves, and what may be put there after it."""
         if not stamp:
             return
         if call.cuts is not None:
-            only_stretches = call is _FALLOCATE and not flags & ~_KEEP_SIZE
+            only_stretches = call is FALLOCATE and not flags & ~_KEEP_SIZE
             kept_bytes = ALL if only_stretches else words[call.cuts]
             self._others.writes(stamp[2], kept_bytes, only_appends=True, stretches=True)
         elif call.does == "open":
@@ -258,6 +194,7 @@ class Writes(Notices):
 
     def stop(self) -> None:
         """Note nothing any more: nobody is left to be told."""
+        self._let_go.settle(0)
         self._is_over = True
         self._noted, self._moves, self._made, self._until_ns = {}, [], [], {}
         self._others.close()
@@ -281,18 +218,6 @@ class Writes(Notices):
                 if stamp[1] and not self._others.has_made(path, stamp[2]):
                     self._until_ns[stamp[2]] = 0
 
-    def _note_failed(self, pid: int) -> None:
-        """Find out which renames have failed, now that a process makes its next call, or is gone."""
-        for mover, (path, target, inode) in [*self._moving.items()]:
-            with suppress(OSError):
-                is_there = _stamp(path)[2:] == (inode,)
-                if is_there and mover != pid and os.path.exists(b"/proc/%d" % mover):
-                    continue
-                if is_there:
-                    self._before.has_failed(path, target, inode)
-                    self._moves = [move for move in self._moves if move != (path, target)]
-            del self._moving[mover]
-
     def take(self) -> Iterator[dict[str, Any]]:
         """Return all that was noted since the last time, in parts that fit a packet.
 
@@ -301,7 +226,7 @@ class Writes(Notices):
         by inode, which may have been noted before; and the `shares` of `Others`, by inode.
         """
         self._note_made()
-        self._note_failed(0)
+        self._let_go.settle(0)
         over_ns = time.time_ns()
         shares = self._others.shares
         foreign, open_ns = self._others.found()
@@ -328,58 +253,63 @@ class Writes(Notices):
         self._noted, self._moves = {}, []
         self._until_ns = {inode: over_ns + _OWN_NS for inode, until_ns in open_ns.items() if until_ns >= over_ns}
 
-    def _decide_on_two(self, notice: Notice, call: _Call, named: bytes, flags: int) -> None:
-        """Note a rename or a link, but for those that can't be: `mv FILE FOLDER` first tries if FOLDER is free.
-
-        Where one of the two lies elsewhere, it is noted of a file; what was in a folder then, nobody has seen.
-        """
+    def _decide_on_two(self, notice: Notice, call: Call, named: bytes, flags: int) -> None:
+        """Note a rename or a link, but for those that can't be: `mv FILE FOLDER` first tries if FOLDER is free."""
         second = path_of(notice, *((None, 1) if call.folder is None else (2, 3)))
-        path, target = (self._beneath(each, notice.pid) for each in (named, second))
-        stamp, there = _stamp(path) if path else (), _stamp(target) if target else ()
-        is_free_only = call.does == "link" or flags & _NO_REPLACE
-        is_taken = there and (is_free_only or (not flags & _EXCHANGE and _is_full(target, there)))
-        if call.does == "rename" and stamp and not flags & _EXCHANGE:  # a folder over a file or into itself
-            is_unlike = bool(there) and bool(stamp[1]) != bool(there[1])
-            is_taken = is_taken or is_unlike or (not stamp[1] and target.startswith(path + b"/"))
-        is_folder_leaving = bool(stamp) and not stamp[1] and not target
-        if is_folder_leaving:
-            self._before.leaves(path)
-        if (path and not stamp and call.does != "link") or is_taken or is_folder_leaving:
-            return
-        if not self.still_waits(notice):
-            return
-        if target:
-            self._note_target(target, there, stamp, goes=not flags & _EXCHANGE and there[2:] != stamp[2:])
-        if stamp and call.does == "link":
-            self._note(path, stamp, stamp[2])
-        elif call.does == "rename":
-            self._note_rename((path, stamp), (target, there), notice.pid, is_exchange=bool(flags & _EXCHANGE))
+        one, other = (_lies_at(self._beneath(path, notice.pid)) for path in (named, second))
+        if call.does == "link":
+            if not other.stamp and self.still_waits(notice):
+                self._note_target(one, other, goes=False)
+                if one.stamp:
+                    self._note(one.path, one.stamp, one.inode)
+        elif one.stamp or not one.path:
+            self._decide_on_rename(notice, one, other, flags)
 
-    def _note_target(self, target: bytes, there: Stamp, stamp: Stamp, *, goes: bool) -> None:
-        """Note what a rename or a link puts in a place, and what lies `there` until then."""
-        self._note(target, there, stamp[2] if stamp else NEW)
-        if goes:
-            self._keep(target, there, goes=True)
-        if not stamp:
-            self._made.append(target)
+    def _decide_on_rename(self, notice: Notice, one: _Lies, other: _Lies, flags: int) -> None:
+        """Note a rename. One that comes from elsewhere is noted as a file: nobody has seen what was in a folder."""
+        is_exchange = bool(flags & _EXCHANGE)
+        if is_exchange and not other.path:
+            one, other = other, one
+        if not (other.stamp if is_exchange else _can_take(one, other, flags)):
+            return
+        leaving = one if not other.path else other if is_exchange and not one.path else None
+        if leaving is not None and leaving.is_folder:
+            self._before.leaves(leaving.path)
+        if (leaving is one and one.is_folder) or not self.still_waits(notice):
+            return
+        known_moves = len(self._moves)
+        is_own = bool(one.stamp) and bool(self._until_ns.get(one.inode))
+        if other.path:
+            self._note_target(one, other, goes=leaving is other or not (is_exchange or one.inode == other.inode))
+        if one.stamp:
+            self._note_moved(one, other, is_exchange=is_exchange, is_own=is_own)
+        moved = _moves_of(one, other, is_exchange=is_exchange)
+        self._before.moved(moved, is_folder=one.is_folder or other.is_folder or not one.stamp)
+        first = one if one.path else other
+        if first.path:
+            failed = partial(self._take_back, moved, self._moves[known_moves:], (one, other))
+            self._let_go.add(notice.pid, first.path, first.inode, failed)
 
-    def _note_rename(
-        self, one: tuple[bytes, Stamp], other: tuple[bytes, Stamp], pid: int, *, is_exchange: bool
+    def _take_back(
+        self, moved: tuple[Move, ...], moves: Sequence[tuple[bytes, bytes]], places: tuple[_Lies, _Lies]
     ) -> None:
-        (path, stamp), (target, there) = one, other
-        is_own = bool(stamp) and bool(self._until_ns.get(stamp[2]))
-        if stamp:
-            self._note_moved(path, target, stamp, there if is_exchange else (), is_own=is_own)
-        if stamp and not target:
-            self._keep(path, stamp, goes=True)
-        aside, is_folder = path, not stamp or not stamp[1] or bool(there and not there[1])
-        if is_exchange and stamp and there:
-            aside = target + b"\0"  # a name that none can have
-            self._before.moved(path, aside, stamp[2], is_folder=is_folder)
-            self._before.moved(target, path, there[2], is_folder=is_folder)
-        self._before.moved(aside, target, stamp[2] if stamp else 0, is_folder=is_folder)
-        if stamp and target and not is_exchange:
-            self._moving[pid] = path, target, stamp[2]
+        """Take back what was noted of a rename that has failed: all lies where it lay."""
+        self._before.has_failed(moved)
+        for move in moves:
+            if move in self._moves:
+                del self._moves[-1 - self._moves[::-1].index(move)]
+        for path, stamp in places:
+            before, then, until_ns = self._noted.get(path, ((), FOREIGN, 0))
+            if then != FOREIGN:
+                self._noted[path] = before, stamp[2] if stamp else GONE, until_ns
+
+    def _note_target(self, one: _Lies, other: _Lies, *, goes: bool) -> None:
+        """Note what a rename or a link puts in a place, and what lies there until then."""
+        self._note(other.path, other.stamp, one.inode if one.stamp else NEW)
+        if goes:
+            self._keep(other.path, other.stamp, goes=True)
+        if not one.stamp:
+            self._made.append(other.path)
 
     def _note(self, path: bytes, stamp: Stamp, now: int) -> None:
         self._before.note(path)
@@ -393,15 +323,17 @@ class Writes(Notices):
         is_other = then not in (NEW, stamp[2] if stamp else GONE) and not has_failed
         self._noted[path] = (before, FOREIGN if is_other else now, until_ns)
 
-    def _note_moved(self, path: bytes, target: bytes, stamp: Stamp, there: Stamp, *, is_own: bool) -> None:
+    def _note_moved(self, one: _Lies, other: _Lies, *, is_exchange: bool, is_own: bool) -> None:
         """Note a move: of a folder, and of a file that the command hasn't written to, whose doing that is depends."""
-        self._note(path, stamp, there[2] if there else GONE)
-        if stamp and stamp[1] and not self._others.touches(path, stamp[2]):
-            self._until_ns[stamp[2]] = 0
-        if stamp and not (stamp[1] and is_own):
-            self._moves.append((path, target))
-        if there and not there[1]:
-            self._moves.append((target, path))
+        self._note(one.path, one.stamp, other.inode if is_exchange else GONE)
+        if not one.is_folder and not self._others.touches(one.path, one.inode):
+            self._until_ns[one.inode] = 0
+        if not other.path:
+            self._keep(one.path, one.stamp, goes=True)
+        if one.is_folder or not is_own:
+            self._moves.append((one.path, other.path))
+        if is_exchange and other.is_folder:
+            self._moves.append((other.path, one.path))
 
     def _found(self, path: bytes, pid: int, *, follows: bool) -> bytes:
         """Resolve a path; where nobody has looked beforehand, also one that leads into a root by links outside."""
@@ -453,6 +385,29 @@ class Writes(Notices):
                 finally:
                     os.close(opened)
         raise OSError(errno.EXDEV, "beneath")
+
+
+def _lies_at(path: bytes) -> _Lies:
+    return _Lies(path, _stamp(path) if path else ())
+
+
+def _can_take(one: _Lies, other: _Lies, flags: int) -> bool:
+    """Whether a rename can put one in the place of the other: no folder over a file, over a full one or into itself."""
+    if not other.stamp:
+        return not (one.is_folder and other.path.startswith(one.path + b"/"))
+    if flags & _NO_REPLACE or _is_full(other.path, other.stamp):
+        return False
+    return not one.stamp or one.is_folder == other.is_folder
+
+
+def _moves_of(one: _Lies, other: _Lies, *, is_exchange: bool) -> tuple[Move, ...]:
+    if not is_exchange:
+        return ((one.path, other.path, one.inode),)
+    if not one.path:
+        return (other.path, b"", other.inode), (b"", other.path, 0)
+    aside = other.path + b"\0"  # a name that none can have
+    moved_aside, moved_back = (one.path, aside, one.inode), (aside, other.path, one.inode)
+    return moved_aside, (other.path, one.path, other.inode), moved_back
 
 
 def _stamp(path: bytes) -> Stamp:

@@ -64,12 +64,9 @@ class _Notes:
 
     def read(self) -> None:
         """Take what was noted since; it begins anew."""
-        entries = [*self._entries()]
         self.rows, self.paths, self.moved_to, self.kept, self._files, self._moves = {}, set(), [], {}, {}, []
         self._origins, self._lost = {}, set()
-        entries = _without_failed(entries)
-        moves = [(os.fsdecode(each[1]), os.fsdecode(each[2]), each[3]) for each in entries if each[0] == "moved"]
-        for kind, first, *rest in entries:
+        for kind, first, *rest in _without_failed([*self._entries()]):
             if kind == "kept":
                 self._take_kept(first, *rest)
             elif kind == "lost":
@@ -77,7 +74,8 @@ class _Notes:
             elif kind == "row":
                 self._take_row(os.fsdecode(first), rest[0])
             else:
-                self._take_move(*moves.pop(0), moves)
+                for old, new, _ in first:
+                    self._take_move(os.fsdecode(old), os.fsdecode(new))
 
     def origin(self, path: str) -> str:
         """Return where what lies at a path lay when the command began; "" for what came there since."""
@@ -121,12 +119,9 @@ class _Notes:
             held = _Held(f"{self.folder}/{number}", (size, mtime_ns))
             self.kept.setdefault(self._files[inode].stamp, []).append(held)
 
-    def _take_move(self, old: str, new: str, inode: int, later: Sequence[tuple[str, str, int]]) -> None:
-        """Take a move, but for one that failed: it lies where it lay, and nothing came there since."""
-        is_there = bool(old) and _inode(old) == inode and _inode(new) != inode
-        if not is_there or any(f"{old}/".startswith(f"{each}/") for _, each, _ in later if each):
-            self._moves.append((old, new))
-            self.moved_to += [new] if new and "\0" not in new else []
+    def _take_move(self, old: str, new: str) -> None:
+        self._moves.append((old, new))
+        self.moved_to += [new] if new and "\0" not in new else []
 
     def _entries(self) -> Generator[tuple[Any, ...]]:
         with suppress(OSError), open(os.path.join(self.folder, LOG), "rb") as log:
@@ -360,13 +355,6 @@ def _without_failed(entries: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]
 def _is_newer(row: SnapshotRow | None, known: SnapshotRow | None) -> bool:
     """Whether a note is of something that came after what was seen last."""
     return row is None or known is None or row.stamp[1] > known.stamp[1]
-
-
-def _inode(path: str) -> int:
-    try:
-        return os.lstat(path).st_ino if path else 0
-    except (OSError, ValueError):  # the latter of a name that stands for none
-        return 0
 
 
 def _read(path: str) -> bytes:

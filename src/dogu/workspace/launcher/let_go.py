@@ -1,0 +1,52 @@
+"""Renames that a command was let do and of which nobody knows yet what became: one that failed has moved nothing.
+
+A call that was let go on is done by the kernel a moment later. What others are about to change then is asked for only
+when that moment is over, so that what is noted has the order in which it was done. Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+_MOST_AWAITED_S = 0.02
+
+
+class LetGo:
+    """The renames, by the process that was about to do each."""
+
+    def __init__(self) -> None:
+        self._renames: dict[int, tuple[bytes, int, Callable[[], None]]] = {}
+        self._waited: set[int] = set()
+
+    def add(self, pid: int, place: bytes, inode: int, has_failed: Callable[[], None]) -> None:
+        """Note that a rename takes away what lies at a place, or it `has_failed`; 0: it puts something there."""
+        self._renames[pid] = place, inode, has_failed
+
+    def settle(self, pid: int) -> None:
+        """Find out what became of them, now that a process makes its next call; another's may need a moment yet."""
+        for mover, (place, inode, has_failed) in [*self._renames.items()]:
+            is_done = mover == pid or self._is_done(mover, place, inode)
+            if not is_done and os.path.exists(b"/proc/%d" % mover):
+                continue
+            if _inode(place) == inode:
+                has_failed()
+            del self._renames[mover]
+            self._waited.discard(mover)
+
+    def _is_done(self, mover: int, place: bytes, inode: int) -> bool:
+        until_s = time.monotonic() + (0 if mover in self._waited else _MOST_AWAITED_S)
+        while _inode(place) == inode:
+            if time.monotonic() > until_s:
+                self._waited.add(mover)
+                return False
+            os.sched_yield()
+        return True
+
+
+def _inode(place: bytes) -> int:
+    with suppress(FileNotFoundError):
+        return os.lstat(place).st_ino
+    return 0
