@@ -234,6 +234,8 @@ SWAP = "python3 -c \"import ctypes; ctypes.CDLL(None).renameat2(-100, b'a', -100
         f"{SWAP}; echo more >> d",
         "cp d/a x; rm a d/a; echo new > a; mv x d/a; ln d/a d/b",
         "cp d/a x; rm d/a; mv x d/a; ln -f d/a same",
+        "cp same other; ln -f other same",
+        "mv d e; chmod 600 a",
     ],
 )
 async def test_names_of_a_file_are_what_they_are_without_dogu_and_come_back(
@@ -242,6 +244,7 @@ async def test_names_of_a_file_are_what_they_are_without_dogu_and_come_back(
     """Where a name's folder moved, or it was given to another file that holds the same; a link's owner too."""
     os.link(place.root / "a", place.root / "d/a")
     shutil.copyfile(place.root / "a", place.root / "same")
+    (place.root / "other").write_text("other\n")
     twin = tmp_path / "twin"
     await anyio.run_process(["cp", "-a", str(place.root), str(twin)])
     place.layers.can = is_layered

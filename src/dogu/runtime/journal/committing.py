@@ -114,7 +114,7 @@ class Stager:
     def _find_leaders(self, changes: Sequence[StagedChange]) -> None:
         """Find the files of the layer that have several names and are one that stays where it is, with its names."""
         for change in changes:
-            if not (change.was_there and change.source):
+            if not (change.was_there and change.source) or change.parts:
                 continue
             folder, name = self._sources.of(change.source)
             status = fs.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -242,13 +242,14 @@ class Stager:
             for step in self._found.steps
             if step.is_in_place and (status := step.now.status) is not None
         }
-        for number, change in enumerate(self._found.changes if written else ()):
-            source = os.fsdecode(change.source)
-            status = looked_at[source].status if source in self._moved and source in looked_at else None
+        for at, step in enumerate(self._found.steps if written else ()):
+            status = looked_at[step.source].status if step.source in self._moved.intersection(looked_at) else None
             target = written.get((status.st_dev, status.st_ino)) if status is not None else None
             if target is not None:
-                after = msgspec.structs.replace(target, peers=change.after.peers, where=NOT_KEPT)
-                self._found.changes[number] = msgspec.structs.replace(change, after=after)
+                target = msgspec.structs.replace(target, peers=step.target.peers, where=NOT_KEPT)
+                change = msgspec.structs.replace(self._found.changes[step.number], after=target)
+                self._found.steps[at] = msgspec.structs.replace(step, target=target)
+                self._found.changes[step.number] = change
 
     def _stage_along(self, change: StagedChange) -> None:
         """Note what comes along with a folder that is new as a whole: nothing need be done for it."""

@@ -58,6 +58,8 @@ def is_parted(change: PathChange, seen: Seen, reach: JournalReach) -> bool:
         return False
     if any(not _is_one(peer, status) for peer in before.peers):
         return True
+    if before.links < 2 <= min(after.links, status.st_nlink):  # its other names weren't all known
+        return True
     is_known = before.links < 2 or before.peers
     added = {*after.peers} - {*before.peers} if is_known and status.st_nlink > 1 else ()
     return any(_still_peers(added, status, before, reach))
