@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from dogu.language import told
 from dogu.policy.commands.effects import Danger, Effect
 from dogu.policy.commands.elsewhere import find_place
 from dogu.policy.commands.handed import of_unknown
 from dogu.policy.commands.patterns import is_a
-from dogu.policy.commands.places import leads_outside, no_known_value
+from dogu.policy.commands.places import check_own, leads_outside, no_known_value
 from dogu.policy.commands.reading import Reading
 from dogu.policy.commands.table import Program
 from dogu.policy.commands.values import PLACES
@@ -58,7 +59,10 @@ def _unread(words: Sequence[Word], reading: Reading, covered: int) -> Iterator[D
     if at >= covered:
         return
     runs_there = find_place(words[0].text.rpartition("/")[2], words) is not None
-    for each in of_unknown(words, reading.hints):
+    hints = reading.hints
+    if runs_there:  # what lies here isn't there
+        hints = replace(hints, around=replace(hints.around, place=None))
+    for each in of_unknown(words, hints):
         is_meant = covered == at + 1 and each.effect is Effect.REACHES
         if each.index >= covered and not (is_meant and (runs_there or not _names_a_path(words[each.index]))):
             yield each
@@ -82,7 +86,8 @@ def _secrets(words: Sequence[Word], covered: int) -> Iterator[Danger]:
 
 def _names_a_path(word: Word) -> bool:
     value = word.text.partition("=")[2] if word.prefix.startswith("-") else word.text
-    return "://" not in value and leads_outside(Word.literal(value))
+    path = Word.literal(value)
+    return "://" not in value and leads_outside(path) and check_own(path) is not None
 
 
 def _opens_this_machine(words: Sequence[Word], covered: int) -> Iterator[Danger]:

@@ -40,7 +40,7 @@ def of_unknown(words: Sequence[Word], hints: Hints) -> Iterator[Danger]:
             yield Danger(at, *found)
     yield from _of_operands(words, hints.around)
     for at, word in enumerate(words[1:], 1):
-        value = word.text.partition("=")[2] if word.prefix.startswith("-") else word.text
+        value = word.text.partition("=")[2] or word.text
         if is_a("program_path", value) and hints.around.is_file(value):  # to be run, perhaps
             yield Danger(at, Effect.RUNS, no_known_value(Word.literal(value)))
 
