@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,7 @@ pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="supervisors need Linux"),
 ]
 
+_SHELL = "bash --norc --noprofile -i"
 _ASKING = "import sys; sys.ps1 = ''\nname = input('name? ')\nprint('hello', name)\ninput()\nprint('over')"
 
 
@@ -86,6 +89,9 @@ class Talk:
 async def processes() -> AsyncIterator[LocalProcesses]:
     async with LocalProcesses(fork_server=shared_fork_server()) as processes:
         yield processes
+        for job in processes.jobs:  # an interactive shell that is asked to end by SIGTERM is waited for
+            with suppress(ProcessLookupError):
+                os.killpg(job.pgid, signal.SIGHUP)
 
 
 @pytest.fixture
@@ -295,7 +301,7 @@ async def test_what_a_shell_would_run_is_judged_as_its_command(
 ) -> None:
     talk = Talk(tmp_path, processes, Rules.from_lists(None, ("run_shell_command(rm)",), ()))
     (tmp_path / "x").touch()
-    pid, _ = await talk.start("bash --norc --noprofile -i", timeout_s=5)
+    pid, _ = await talk.start(_SHELL, wait_for="bash.*[$#] ")
     results = [await talk.call("send_input", pid=pid, text=part, timeout_s=1) for part in parts]
     assert any(result.error is not None and result.error.kind is ErrorKind.REFUSED for result in results)
     assert (tmp_path / "x").exists()
@@ -304,7 +310,7 @@ async def test_what_a_shell_would_run_is_judged_as_its_command(
 async def test_a_shell_below_another_program_counts(tmp_path: Path, processes: LocalProcesses) -> None:
     talk = Talk(tmp_path, processes, Rules.from_lists(None, ("run_shell_command(rm)",), ()))
     (tmp_path / "x").touch()
-    pid, _ = await talk.start("bash --norc --noprofile -i", timeout_s=5)
+    pid, _ = await talk.start(_SHELL, wait_for="bash.*[$#] ")
     await talk.type(pid, text="cat\n")
     result = await talk.call("send_input", pid=pid, text="\x04rm x\n", timeout_s=1)
     assert result.error is not None or talk.asked
@@ -317,7 +323,7 @@ async def test_keys_whose_meaning_for_a_shell_is_unknown_are_always_asked(
     tmp_path: Path, processes: LocalProcesses
 ) -> None:
     talk = Talk(tmp_path, processes)
-    pid, _ = await talk.start("bash --norc --noprofile -i", timeout_s=5)
+    pid, _ = await talk.start(_SHELL, wait_for="bash.*[$#] ")
     await talk.type(pid, keys=["up", "enter"])
     (question,) = talk.asked
     assert question.verdict.gate is Decision.ASK
@@ -330,7 +336,7 @@ async def test_enter_an_interrupt_and_the_end_are_keys_for_a_shell_too(
     tmp_path: Path, processes: LocalProcesses
 ) -> None:
     talk = Talk(tmp_path, processes)
-    pid, _ = await talk.start("bash --norc --noprofile -i", timeout_s=5)
+    pid, _ = await talk.start(_SHELL, wait_for="bash.*[$#] ")
     assert "running" in await talk.type(pid, keys=["enter"])
     assert "running" in await talk.type(pid, text="echo half", keys=["ctrl-c"])
     assert "ended, exit code" in await talk.type(pid, keys=["end_of_file"])
@@ -342,7 +348,7 @@ async def test_what_a_shell_takes_from_its_history_is_always_asked(
     tmp_path: Path, processes: LocalProcesses, text: str
 ) -> None:
     talk = Talk(tmp_path, processes)
-    pid, _ = await talk.start("bash --norc --noprofile -i", timeout_s=5)
+    pid, _ = await talk.start(_SHELL, wait_for="bash.*[$#] ")
     await talk.type(pid, text="echo there; [ ! -e x ]\n")
     assert talk.asked == []
     await talk.type(pid, text=text)
@@ -364,7 +370,7 @@ async def test_what_stands_in_pieces_is_judged_as_a_whole(
 ) -> None:
     rules = Rules.from_lists(None, ("run_shell_command(rm)",), ("run_shell_command(cd)", "run_shell_command(ls)"))
     talk = Talk(tmp_path, processes, rules, mode="auto_edit")
-    pid, _ = await talk.start("bash --norc --noprofile -i", timeout_s=5)
+    pid, _ = await talk.start(_SHELL, wait_for="bash.*[$#] ")
     talk.asked.clear()
     errors = [(await talk.call("send_input", pid=pid, text=part, timeout_s=1)).error for part in parts]
     assert errors[-1] is not None or is_asked
