@@ -1423,8 +1423,6 @@ def test_a_first_line_that_lost_its_indentation_in_new_string_alone_gets_it_back
 @pytest.mark.parametrize(
     ("text", "old", "new"),
     [
-        ("a:\n  b: 1\n  c: 2\n  d: 3\n", "  c: 2\n", "  c: 2\n\te: 4\n"),  # tabs among blanks
-        ("all:\n\tone\n\ttwo\n\tthree\n", "\ttwo\n", "\ttwo\n    two and a half\n"),  # blanks among tabs
         ("def f():\n    one()\n    two()\n    three()\n", "    two()\n    three()\n", "    ...\n    four()\n"),
         ("one\ntwo\nthree\nfour\n", "two\nthree\nfour\n", "two\n[...]\nfive\n"),
         # made already, and old_string fits another place but for its indentation
@@ -1448,6 +1446,20 @@ def test_what_may_be_garbled_in_new_string_alone_or_meant_for_another_place_is_r
     text: str, old: str, new: str
 ) -> None:
     assert refusal(text, old, new).why in (Why.UNCLEAR, Why.OMISSION)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "old", "new"),
+    [
+        ("a.yml", "a:\n  b: 1\n  c: 2\n  d: 3\n", "  c: 2\n", "  c: 2\n\te: 4\n"),
+        ("Makefile", "all:\n\tone\n\ttwo\n\tthree\n", "\ttwo\n", "\ttwo\n    two and a half\n"),
+    ],
+)
+def test_tabs_and_blanks_are_not_mixed_by_an_exact_edit_where_depth_has_a_meaning(
+    path: str, text: str, old: str, new: str
+) -> None:
+    assert refusal(text, old, new, path=path).why is Why.UNCLEAR
+    assert after(text, old, new) == text.replace(old, new)
 
 
 def test_lines_that_become_a_block_of_their_own_are_as_deep_as_the_model_has_them_beside_the_first() -> None:

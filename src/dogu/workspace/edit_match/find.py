@@ -28,7 +28,7 @@ from dogu.workspace.edit_match.alignment import (
 from dogu.workspace.edit_match.apply import GOES_ON, weave
 from dogu.workspace.edit_match.depths import check_indents, check_retabbed
 from dogu.workspace.edit_match.indentation import OPENERS, indent_of
-from dogu.workspace.edit_match.lost_depth import block_indent, check_begin, lost_indent, opens_nothing
+from dogu.workspace.edit_match.lost_depth import block_indent, check_begin, is_by_layout, lost_indent, opens_nothing
 from dogu.workspace.edit_match.neighbours import check_cut, check_neighbours, check_numbers, check_rest
 from dogu.workspace.edit_match.parses import still_parses
 from dogu.workspace.edit_match.result import (
@@ -83,7 +83,8 @@ def find_exact(text: str, old: str, new: str, expected: int | None, path: str = 
         return Refused(Why.AMBIGUOUS, "exact", "" if lie_apart(spans) else OVERLAP, spans)
     try:
         head = text[text.rfind("\n", 0, at[0]) + 1 : at[0]]
-        check_indents(text, spans[0], head + old, head + new)
+        if is_by_layout(path):
+            check_indents(text, spans[0], head + old, head + new)
         check_retabbed(old, new)
         check_cut(text, spans, old, new)
         for span in spans:

@@ -10,7 +10,8 @@ from dogu.workspace.edit_match.indentation import OPENERS
 from dogu.workspace.edit_match.result import UncleanError
 
 _NO_SIGN = re.compile(r"\w+")
-_BY_LAYOUT = frozenset(".py .pyi .pyx .yaml .yml .coffee .nim .haml .slim .pug .sass .styl .hs .fs .elm".split())
+_MAKEFILES = ("makefile", "gnumakefile")
+_BY_LAYOUT = frozenset(".mk .py .pyi .pyx .yaml .yml .coffee .nim .haml .slim .pug .sass .styl .hs .fs .elm".split())
 _BLANKS_AHEAD = re.compile(r"^[^\S\n]+\S", re.MULTILINE)
 
 
@@ -79,12 +80,18 @@ def lost_indent(old: str, new: str) -> str:
     return lost[0] if lost and (is_first or len({*lost}) == 1) else ""
 
 
+def is_by_layout(path: str) -> bool:
+    """Whether depth has a meaning in such a file, and so have tabs and blanks."""
+    name = PurePath(path)
+    return name.suffix.lower() in _BY_LAYOUT or name.name.lower() in _MAKEFILES
+
+
 def check_begin(old: str, new: str, path: str) -> None:
     """Raise `UncleanError` where depth has a meaning and `new` begins less deep than `old`, with a line of its own: it
     would end the block that both stand in.
     """
     ours, theirs = lines_of(old), lines_of(new)
-    if not ours or not theirs or PurePath(path).suffix.lower() not in _BY_LAYOUT:
+    if not ours or not theirs or not is_by_layout(path):
         return
     closes = theirs[0].text.lstrip()[:1] in (")", "]", "}")
     if theirs[0].depth < ours[0].depth and not closes and theirs[0].key not in {line.key for line in ours}:
