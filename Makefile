@@ -91,7 +91,7 @@ oracle-minute: setup-dev
 
 # What costs little of the unit tests (tests/conftest.py says what is left out), for each save.
 test-fast: setup-dev
-	$(PYTEST) --fast
+	$(PYTEST) --fast -n auto --dist worksteal
 
 # A fleet on a cluster of two nodes, one of them lost on the way. Ray is 80 MB, so it isn't among what every developer has.
 ray: setup-dev

@@ -8,7 +8,7 @@ from dogu.language import sentence
 
 ABOUT: Mapping[str, str] = {
     "tools.core": sentence("the only tools and commands that there are"),
-    "tools.exclude": sentence("tools and commands that are always refused, though not what else does the same"),
+    "tools.exclude": sentence("tools and commands always refused, though not what else does the same"),
     "tools.allowed": sentence("tools and commands that run without a question"),
     "tools.confirmationRequired": sentence("tools and commands that are asked about in every mode"),
     "policyPaths": sentence("more files or folders with rules"),
