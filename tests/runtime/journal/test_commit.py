@@ -236,6 +236,9 @@ SWAP = "python3 -c \"import ctypes; ctypes.CDLL(None).renameat2(-100, b'a', -100
         "cp d/a x; rm d/a; mv x d/a; ln -f d/a same",
         "cp same other; ln -f other same",
         "mv d e; chmod 600 a",
+        "ln a b; rm -rf d; mv closed d",
+        "cp -a d n; rm -rf d; mv n d; mv d/e d/g; mv d/a d/b",
+        "chmod 700 closed; rm -rf closed; mv d closed; rm -rf closed",
     ],
 )
 async def test_names_of_a_file_are_what_they_are_without_dogu_and_come_back(

@@ -6,7 +6,7 @@ Above: `journal`, `jobs`. Below: `workspace.snapshot`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
 from dogu.workspace import fs
@@ -93,6 +93,9 @@ class Authorship:
             # Where the folder went away, what was told of the path may be of another file, which came there later.
             is_exact = own is not None and own[0] and change.before.links < 2 and not is_left
             is_from_before = stamp == own[0] if own and is_exact else stamp in self._first or stamp in self._after
+            is_from_before |= any(
+                self._paths.get(place, ((), FOREIGN))[1] != FOREIGN for place in self._later(change.path)
+            )
         else:
             came = {stamp_of(change.after), *(first for first, _, _ in known)} & self._before
             is_known = bool(came) or self._was_written_by_another_name(change)
@@ -123,11 +126,18 @@ class Authorship:
         if change.after is None:
             return False
         _, last_ns, inode = change.after.stamp
-        was = change if change.before is not None else self._was.get(inode)  # it may have been moved here
+        was = self._was.get(inode)  # it may have been moved here
         before = was.before if was is not None else None
         if before is None or max(before.links, change.after.links) < 2:
             return False
-        return inode == before.stamp[2] and last_ns <= self._until_ns.get(inode, 0)
+        return last_ns <= self._until_ns.get(inode, 0)
+
+    def _later(self, path: str) -> Generator[str]:
+        """Yield where what lay at a path came to lie, as folders above it were moved: it was told of there."""
+        for old, new in self._moves:
+            if path.startswith(old):
+                path = new + path[len(old) :]
+                yield path
 
     def _names(self, path: str) -> list[str]:
         """Return a path and those that it had before, as folders above it were moved."""

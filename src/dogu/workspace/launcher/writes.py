@@ -320,8 +320,12 @@ class Writes(Notices):
             is_late = not known_ns or (stamp[1] > known_ns and stamp[1] > self._others.closed_ns(stamp[2]))
             self._until_ns[stamp[2]] = 0 if is_late else until_ns
         has_failed = stamp[2:] == before[2:] and (then == GONE or not stamp)  # the call that was to remove or link it
-        is_other = then not in (NEW, stamp[2] if stamp else GONE) and not has_failed
+        is_other = then not in (NEW, stamp[2] if stamp else GONE) and not (has_failed or self._is_moved(path))
         self._noted[path] = (before, FOREIGN if is_other else now, until_ns)
+
+    def _is_moved(self, path: bytes) -> bool:
+        """Whether a folder was moved that the path lay in, or lies in since: something else lies there now."""
+        return any(path.startswith(folder + b"/") for move in self._moves for folder in move)
 
     def _note_moved(self, one: _Lies, other: _Lies, *, is_exchange: bool, is_own: bool) -> None:
         """Note a move: of a folder, and of a file that the command hasn't written to, whose doing that is depends."""

@@ -90,12 +90,14 @@ class _Places:
         above = path
         while above != "/" and above not in self._moved:
             above = os.path.dirname(above)
-        place = self._moved[above] + path[len(above) :] if above != "/" else path
+        moved_to = self._moved.get(above, "")
+        place = moved_to + path[len(above) :] if moved_to else path
         if place in self._changed:
             return ""
         above = place
         while (above := os.path.dirname(above)) != "/":
             change = self._changed.get(above)
-            if change is not None and not change.is_folder:
+            is_another = change is not None and change.moved_from and above != moved_to
+            if change is not None and (is_another or not change.is_folder):
                 return ""
         return place
