@@ -89,7 +89,7 @@ class Trial:
                 self._dogu(argv).communicate()
                 states.append(self._tree())
         is_killed = self._kill(steps[-1], phase)
-        left = [*self._processes(), *self._mounts()]
+        left = self._left()
         self._dogu(["sessions"]).communicate()
         now = self._tree()
         temporary = [path for path in self.root.rglob(".dogu-*") if path.parent.name != "second"]  # of one that lives
@@ -120,17 +120,18 @@ class Trial:
         self._longest_s[phase] = time.monotonic() - started
         return False
 
-    def _processes(self) -> list[str]:
-        """Return what still runs of a killed one, once its supervisors have had their time to end it."""
-        found: list[str] = []
+    def _left(self) -> list[str]:
+        """Return what is left of a killed one, once its supervisors have had their time to end it."""
         for _ in range(50):
-            pattern = f"{self.base}/home/.*layer-"
-            asked = subprocess.run(["pgrep", "-f", pattern], capture_output=True, text=True, check=False)
-            found = asked.stdout.split()
+            found = [*self._processes(), *self._mounts()]
             if not found:
-                break
+                return []
             time.sleep(0.1)
-        return found
+        return [*self._processes(), *self._mounts()]
+
+    def _processes(self) -> list[str]:
+        pattern = f"{self.base}/home/.*layer-"
+        return subprocess.run(["pgrep", "-f", pattern], capture_output=True, text=True, check=False).stdout.split()
 
     def _mounts(self) -> list[str]:
         """Return what is mounted over the workspace, or from the killed one's home, in whichever namespace lives."""

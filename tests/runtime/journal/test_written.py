@@ -608,6 +608,11 @@ mv d n; mv n d; rm d/f""",  # no such flag
         f"""python3 -c '{_RAW}d = os.open("d", 0); how = struct.pack("QQQ", os.O_WRONLY | os.O_CREAT, 0o644, 16)
 os.write(call(437, d, b"/f", how, 24), b"xx"); os.write(call(437, d, b"/n", how, 24), b"n")'""",
         f"""python3 -c '{_RAW}call(2 if os.uname().machine == "x86_64" else 35, ctypes.c_long(-1), 1)'; echo x >> a""",
+        f"""python3 -c '{_RAW}os.symlink("/f", "d/l"); d = os.open("d", 0); how = struct.pack("QQQ", 513, 0, 16)
+for name in (b"../g", b"l"): os.write(call(437, d, name, how, 24), b"xx")'""",
+        """python3 -c 'import os; kept = os.stat("d/f"); os.system("rmdir d/f"); open("d/f", "r+").write("F")
+os.utime("d/f", ns=(kept.st_atime_ns, kept.st_mtime_ns))'""",
+        "touch -d 2001-02-03 big; rm big",
         f"""python3 -c '{_EXCHANGE.format("d", "e/s")}'; rm -r d""",  # which isn't there
         f"""mkdir ../o; python3 -c '{_EXCHANGE.format("../out", "d")}'; mv ../o e; echo x > d/n""",
         f"""python3 -c '{_EXCHANGE.format("a", "d")}'; echo x > a/f; rm a/g""",
@@ -618,9 +623,25 @@ os.write(call(437, d, b"/f", how, 24), b"xx"); os.write(call(437, d, b"/n", how,
 async def test_whatever_a_path_is_called_it_is_noted_what_lay_there(tmp_path: Path, heard: None, command: str):
     async with LocalProcesses() as processes:
         place = told_place(tmp_path, processes)
-        place.fill({"a": "a", "b": "b", "d/f": "f", "d/g": "g"})
+        place.fill({"a": "a", "b": "b", "d/f": "f", "d/g": "g", "big": "b" * (2 << 20)})
         await is_undone_and_redone(place, command)
         place.journal.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
+def test_what_a_process_holds_that_may_not_be_traced_is_no_failure_of_the_call():
+    program = """
+import os
+from dogu.workspace.launcher.notices import Notice, UnreadableError, path_of
+os.setuid(65534)
+for place in (0, None):
+    try:
+        path_of(Notice(0, os.getppid(), 0, (1,) * 6), 0, place)
+    except UnreadableError:
+        print("unreadable")
+"""
+    told = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert told.stdout.split() == ["unreadable"] * 2
 
 
 @pytest.mark.parametrize(
@@ -677,6 +698,40 @@ async def test_what_a_killed_process_was_told_of_is_found_out_by_the_next(tmp_pa
         await processes.run(command)
         (tmp_path / "session/journal.lock").unlink()
         assert set(place.left()) == {"a", "b", "d", "d/f", "e", "e/f", "new"}
+        place.journal.undo(None, Consent(unsure=True))
+        assert place.tree() == before
+        place.journal.close()
+
+
+_KILLED = """
+import asyncio, os, signal, sys
+from dogu.runtime.journal import Journal
+from dogu.workspace.process.command import ShellCommand
+from dogu.workspace.process.local import LocalProcesses
+from dogu.workspace.roots import Roots
+
+async def main():
+    journal = Journal("session", Roots(os.path.realpath("root")))
+    journal._begin("c", "a command", False)
+    late = "trap 'echo x > late; : > b; echo x >> a; exit' TERM; : > go; while :; do sleep 0.01; done"
+    async with LocalProcesses() as processes:
+        command = ShellCommand(late, os.path.realpath("root"), {"PATH": os.environ["PATH"]},
+            confinement={"landlock": None}, watched=(os.path.realpath("root"),), before=journal._begin_told())
+        await processes.run(command)
+
+asyncio.run(main())
+"""
+
+
+async def test_what_a_command_does_while_it_is_ended_after_a_kill_is_found_out_too(tmp_path: Path, heard: None):
+    async with LocalProcesses() as processes:
+        place = told_place(tmp_path, processes)
+        place.fill({"a": "a", "b": "b"})
+        before = place.tree()
+        async with await anyio.open_process([sys.executable, "-c", _KILLED], cwd=tmp_path) as killed:
+            await appears(place.root / "go")
+            killed.kill()
+        assert set(place.left()) == {"a", "b", "go", "late"}
         place.journal.undo(None, Consent(unsure=True))
         assert place.tree() == before
         place.journal.close()

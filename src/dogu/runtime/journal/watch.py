@@ -279,7 +279,7 @@ class ChangeWatch:
         with suppress(OSError):
             status = os.lstat(path)
             is_it = (status.st_size, status.st_mtime_ns, status.st_nlink) == (row.size, row.stamp[0], 1)
-            if (is_it or row.where == BY_LINK) and kept.adopt(path, state):
+            if (is_it or row.where == BY_LINK or row.where >= TOLD) and kept.adopt(path, state):
                 return msgspec.structs.replace(state, where=KEPT_APART)
         return msgspec.structs.replace(state, where=KEPT_APART) if kept.file_of(state) else state
 

@@ -40,9 +40,11 @@ class Before:
         self._held_bytes = 0
         self._known: set[int] = set()  # inodes: kept already, or the command's own
         self._rows: set[bytes] = set()  # paths that were noted, of what lies there since
-        with suppress(OSError):
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-            self._log = -1 if folder is None else os.open(os.path.join(folder, os.fsencode(LOG)), flags, 0o600)
+        if folder is not None:
+            with suppress(OSError):
+                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+                self._log = os.open(os.path.join(folder, os.fsencode(LOG)), flags, 0o600)
+                fs.flock(self._log, fs.LOCK_EX | fs.LOCK_NB)  # as long as more may come
         self.is_whole = self.is_noting
 
     @property

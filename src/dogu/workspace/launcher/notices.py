@@ -36,6 +36,10 @@ _MOST_LINKS = 8
 _MOST_LINKS_OF_A_PATH = 40
 
 
+class UnreadableError(OSError):
+    """What a process holds can't be read: it may not be traced, as programs that keep secrets see to."""
+
+
 class Notice(NamedTuple):
     """A call that waits: who makes it, which it is, and its six arguments."""
 
@@ -139,6 +143,13 @@ class Notices:
         return True
 
 
+def path_in_root(notice: Notice, folder: int, path: int) -> bytes:
+    """Return a path as above of a call that takes a folder for the root, without the links in it. Raises OSError."""
+    above = path_of(notice, folder, None)
+    root = b"/proc/%d/root%s" % (notice.pid, above)
+    return above + through_links(_text(notice.pid, notice.words[path]), notice.pid, follows=True, root=root)
+
+
 def path_of(notice: Notice, folder: int | None, path: int | None) -> bytes:
     """Return the absolute path that a caller means, as it sees it; not resolved. Raises OSError.
 
@@ -150,7 +161,7 @@ def path_of(notice: Notice, folder: int | None, path: int | None) -> bytes:
         return text
     descriptor = _HERE if folder is None else ctypes.c_int(notice.words[folder] & 0xFFFFFFFF).value
     link = f"/proc/{notice.pid}/cwd" if descriptor == _HERE else f"/proc/{notice.pid}/fd/{descriptor}"
-    above = os.readlink(os.fsencode(link))
+    above = _held(os.fsencode(link))
     return above + b"/" + text if text else above
 
 
@@ -158,7 +169,7 @@ def bound_to(notice: Notice) -> bytes:
     """Return the path that a call of bind gives a socket; b"" for what has none. Raises OSError."""
     address = _memory(notice.pid, notice.words[1], min(notice.words[2], _ADDRESS_BYTES))
     name = address[2:].partition(b"\0")[0] if address[:2] == struct.pack("=H", socket.AF_UNIX) else b""
-    return os.path.join(os.readlink(b"/proc/%d/cwd" % notice.pid), name) if name else b""
+    return os.path.join(_held(b"/proc/%d/cwd" % notice.pid), name) if name else b""
 
 
 def how_opened(notice: Notice) -> tuple[int, int]:
@@ -171,18 +182,29 @@ def _memory(pid: int, pointer: int, most: int) -> bytes:
     """Read memory of another process; less, where less is there. Raises OSError."""
     if pointer >> 63:  # no process has any there
         raise OSError(errno.EFAULT, "pointer")
-    memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+    except PermissionError as error:
+        raise UnreadableError(*error.args) from error
     try:
         return os.pread(memory, most, pointer)
     finally:
         os.close(memory)
 
 
+def _held(link: bytes) -> bytes:
+    """Return where a process is, or what it has open. Raises OSError."""
+    try:
+        return os.readlink(link)
+    except PermissionError as error:
+        raise UnreadableError(*error.args) from error
+
+
 def opened_again(path: bytes, pid: int) -> bytes:
     """Return the path of what a process opens by the number that it has it open with; else the path as it is."""
     above, _, name = path.rpartition(b"/")
     number = _STREAMS.get(path, name if above in (b"/dev/fd", b"/proc/self/fd", b"/proc/%d/fd" % pid) else b"")
-    return os.readlink(b"/proc/%d/fd/%s" % (pid, number)) if number.isdigit() else path
+    return _held(b"/proc/%d/fd/%s" % (pid, number)) if number.isdigit() else path
 
 
 def leads_to(path: bytes, root: bytes = b"") -> bytes:
@@ -197,13 +219,14 @@ def leads_to(path: bytes, root: bytes = b"") -> bytes:
     return path
 
 
-def through_links(path: bytes, pid: int, *, follows: bool) -> bytes:
-    """Return a path as a process sees it without the links in it, the last of which is one only where it `follows`.
+def through_links(path: bytes, pid: int, *, follows: bool, root: bytes = b"") -> bytes:
+    """Return a path as a process sees it, beneath its root or another, without the links in it, the last of which is
+    one only where it `follows`.
 
     Each link is gone through by itself: the kernel would take absolute ones, and `self`, for this process's. Raises
     OSError.
     """
-    root = b"/proc/%d/root" % pid
+    root = root or b"/proc/%d/root" % pid
     names = path.split(b"/")[::-1]
     at, links = b"", 0
     while names:

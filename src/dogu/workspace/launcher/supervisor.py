@@ -297,8 +297,8 @@ class Supervisor:
     def _left_alone(self) -> None:
         self._poller.unregister(self._control.fileno())
         if not (self._folder and self._folder.is_wanted(KEEP)):
-            self._end("closed")
-        if self._writes:
+            self._end("closed")  # what it does until then is noted
+        elif self._writes:
             self._writes.stop()
 
     def _release(self, why: str) -> None:

@@ -27,10 +27,12 @@ from dogu.workspace.launcher.notices import (
     OPENED_AGAIN,
     Notice,
     Notices,
+    UnreadableError,
     bound_to,
     how_opened,
     leads_to,
     opened_again,
+    path_in_root,
     path_of,
     through_links,
 )
@@ -47,6 +49,7 @@ _MOST_PATHS, _MOST_PATHS_BEFORE = 100_000, 500_000
 _MOST_AWAITED = 100
 _PACKET_BYTES = 60_000
 _MOST_OPEN = 2000
+_OURS = (errno.ENAMETOOLONG, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO)
 GONE, NEW, FOREIGN = 0, -1, -2  # instead of an inode: nothing, one that isn't known yet, somebody else's since
 _OWN_NS = 2_000_000_000  # what changes a file longer after the call isn't taken for the command's
 
@@ -105,7 +108,7 @@ class Writes(Notices):
         try:
             self._decide(notice)
         except OSError as error:
-            if error.errno == errno.ENAMETOOLONG:  # it can write to what is too deep to have a path
+            if isinstance(error, UnreadableError) or error.errno in _OURS:  # the kernel may do the call all the same
                 self._before.is_whole = False
             raise
 
@@ -129,8 +132,8 @@ class Writes(Notices):
             flags, resolve = how_opened(notice)
             if not flags & WRITES:
                 return b""
-            if resolve & _IN_ROOT and named.startswith(b"/"):
-                return path_of(notice, call.folder, None) + named
+            if resolve & _IN_ROOT:
+                return path_in_root(notice, 0, 1)
         return named
 
     def _decide_on_path(self, notice: Notice, call: Call, named: bytes, flags: int) -> None:

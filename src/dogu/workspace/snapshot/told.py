@@ -11,6 +11,7 @@ import marshal
 import os
 import shutil
 import stat
+import time
 from collections import Counter
 from collections.abc import Collection, Generator, Sequence
 from contextlib import suppress
@@ -27,6 +28,7 @@ from dogu.workspace.xattrs import read_xattrs
 
 _READ_BYTES = 64 << 20  # larger files are known by their stamps
 _BLOCK_BYTES = 1 << 20
+_MOST_ENDING_S, _ENDING_S = 30.0, 0.02  # a supervisor ends its command before
 _OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
 _Rows = dict[str, SnapshotRow | None]
 _Stamp = tuple[int, int, int]
@@ -38,6 +40,12 @@ class _Held(msgspec.Struct, frozen=True):
     path: str
     stamp: tuple[int, int]
     is_kept: bool = True
+
+    def is_one_of(self, inodes: Collection[int]) -> bool:
+        """Whether it is a second name of one of these files: of what didn't go after all, and may be written to."""
+        with suppress(OSError):
+            return os.lstat(self.path).st_ino in inodes
+        return False
 
     def is_still(self) -> bool:
         """Whether nobody has written to it since."""
@@ -76,6 +84,15 @@ class _Notes:
             else:
                 for old, new, _ in first:
                     self._take_move(os.fsdecode(old), os.fsdecode(new))
+
+    def is_going_on(self) -> bool:
+        """Whether a supervisor may yet note something."""
+        with suppress(FileNotFoundError), open(os.path.join(self.folder, LOG), "rb") as log:
+            try:
+                fs.flock(log.fileno(), fs.LOCK_EX | fs.LOCK_NB)
+            except OSError:
+                return True
+        return False
 
     def origin(self, path: str) -> str:
         """Return where what lies at a path lay when the command began; "" for what came there since."""
@@ -161,9 +178,13 @@ class ToldChanges:
         return folder
 
     def resume(self) -> None:
-        """Take up what the supervisors of a process that is dead have noted."""
+        """Take up what the supervisors of a process that is dead have noted, once they have ended their commands."""
         with suppress(OSError):
             self._notes = [_Notes(entry.path) for entry in os.scandir(self._folder) if entry.is_dir()]
+        until_s = time.monotonic() + _MOST_ENDING_S
+        for notes in self._notes:
+            while notes.is_going_on() and time.monotonic() < until_s:
+                time.sleep(_ENDING_S)
 
     def look(self) -> list[TreeChange]:
         """Return what changed since the last look of what is told, by path."""
@@ -293,7 +314,8 @@ class ToldChanges:
         for path, row in before.items():
             if row is None or row.kind != "file" or row.where >= TOLD:
                 continue
-            held = next((each for each in kept.get(row.stamp, ()) if each.is_still()), None)
+            known = kept.get(row.stamp, ())
+            held = next((each for each in known if each.is_still() and not each.is_one_of(now)), None)
             there = now.get(row.stamp[2])
             if row.stamp in places:
                 before[path] = row._replace(where=places[row.stamp])
