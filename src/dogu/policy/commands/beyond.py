@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from dogu.language import told
-from dogu.policy.commands.effects import Danger, Effect
+from dogu.policy.commands.effects import Danger, Effect, Hints
 from dogu.policy.commands.elsewhere import find_place
 from dogu.policy.commands.handed import of_unknown
 from dogu.policy.commands.patterns import is_a
 from dogu.policy.commands.places import check_own, leads_outside, no_known_value
 from dogu.policy.commands.reading import Reading
 from dogu.policy.commands.table import Program
-from dogu.policy.commands.values import PLACES
+from dogu.policy.commands.values import PLACES, check_value
 from dogu.workspace.protected import secret_reason
 from dogu.workspace.shell_syntax import Word
 
@@ -58,16 +58,44 @@ def _unread(words: Sequence[Word], reading: Reading, covered: int) -> Iterator[D
     at = reading.stopped_at if reading.stopped_at is not None else covered
     if at >= covered:
         return
-    runs_there = find_place(words[0].text.rpartition("/")[2], words) is not None
-    hints = reading.hints
-    if runs_there:  # what lies here isn't there
-        hints = replace(hints, around=replace(hints.around, place=None))
-    for each in of_unknown(words, hints):
+    if find_place(words[0].text.rpartition("/")[2], words) is not None:
+        yield from _run_there(words, reading.hints, covered)
+        return
+    for each in of_unknown(words, reading.hints):
         is_meant = covered == at + 1 and each.effect is Effect.REACHES
-        if each.index >= covered and not (is_meant and (runs_there or not _names_a_path(words[each.index]))):
+        if each.index >= covered and not (is_meant and not _names_a_path(words[each.index])):
             yield each
     yield from _secrets(words, covered)
-    yield from _opens_this_machine(words, covered) if runs_there else ()
+
+
+def _run_there(words: Sequence[Word], hints: Hints, covered: int) -> Iterator[Danger]:
+    """What a container is given of this machine by the words before its image, behind which all is there."""
+    image = next((at for at in range(covered, len(words)) if _is_operand(words, at)), len(words))
+    hints = replace(hints, around=replace(hints.around, place=None))
+    settings = {at for at in range(1, len(words)) if _names_settings(words, at)}
+    for each in of_unknown(words[:image], hints):
+        if each.index >= covered and each.effect is not Effect.REACHES and each.index not in settings:
+            yield each
+    for at in range(covered, image):
+        name, _, value = words[at].text.partition("=")
+        given = value or (words[at + 1].text if at + 1 < len(words) else "")
+        source = re.sub(r"^(?:.*,)?(?:source|src)=", "", given).partition(":")[0].partition(",")[0]
+        is_volume = is_a("mounting_option", name) and leads_outside(Word.literal(source))
+        if is_volume or is_a("opening_option", words[at].text):
+            reason = told("reaches or changes what isn't the project's")
+            yield Danger(at, Effect.RUNS, told("{option} {reason}", option=name, reason=reason))
+
+
+def _is_operand(words: Sequence[Word], at: int) -> bool:
+    return not words[at].prefix.startswith("-") and not words[at - 1].prefix.startswith("-")
+
+
+def _names_settings(words: Sequence[Word], at: int) -> bool:
+    """Whether a word names a file of variables of the project's, or is that file."""
+    name, _, value = words[at].text.partition("=")
+    given = Word.literal(value) if value or at + 1 >= len(words) else words[at + 1]
+    is_option = name == "--env-file" and check_value("env_file", given) is None
+    return is_option or (words[at - 1].text == "--env-file" and _names_settings(words, at - 1))
 
 
 def _of_elsewhere(words: Sequence[Word], covered: int) -> Iterator[Danger]:
@@ -88,23 +116,6 @@ def _names_a_path(word: Word) -> bool:
     value = word.text.partition("=")[2] if word.prefix.startswith("-") else word.text
     path = Word.literal(value)
     return "://" not in value and leads_outside(path) and check_own(path) is not None
-
-
-def _opens_this_machine(words: Sequence[Word], covered: int) -> Iterator[Danger]:
-    """What gives a container places outside of the workspace, or rights over this machine."""
-    for at in range(covered, len(words)):
-        name, _, value = words[at].text.partition("=")
-        given = value or (words[at + 1].text if at + 1 < len(words) else "")
-        source = re.sub(r"^(?:.*,)?(?:source|src)=", "", given).partition(":")[0].partition(",")[0]
-        is_volume = is_a("mounting_option", name) and leads_outside(Word.literal(source))
-        if is_volume or is_a("opening_option", words[at].text):
-            yield Danger(
-                at,
-                Effect.RUNS,
-                told("{option} {reason}", option=name, reason=told("reaches or changes what isn't the project's")),
-            )
-        if not words[at].prefix.startswith("-") and not words[at - 1].prefix.startswith("-"):
-            return  # the image, behind which all is there
 
 
 def undone(words: Sequence[Word], covered: int) -> Iterator[Danger]:

@@ -60,7 +60,8 @@ def _of_operands(words: Sequence[Word], around: Surroundings) -> Iterator[Danger
 
 def _turns_into_code(words: Sequence[Word], operands: Sequence[int], around: Surroundings) -> bool:
     """Whether one file, that is no code, stands before a last one that is code and is there: `sox a.wav src/a.c`."""
-    *before, last = (words[at].value or "" for at in operands)
+    before = [words[at].value or "" for at in operands[:-1] if not words[at - 1].prefix.startswith("-")]
+    last = words[operands[-1]].value or ""
     is_other = any("." in each and not is_code(each) and around.is_file(each) for each in before)
     return is_other and is_code(last) and around.is_file(last) and not any(map(is_code, before))
 
