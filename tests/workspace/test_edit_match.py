@@ -248,6 +248,12 @@ def test_blank_lines_of_the_file_stay() -> None:
     assert after("a = 1\nb = 2\n", "a  = 1\n\nb = 2", "a  = 1\n\nb = 3") == "a = 1\nb = 3\n"
 
 
+def test_new_lines_like_those_above_a_dropped_blank_line_go_on_with_them() -> None:
+    text = "DB_HOST=a\nDB_NAME=b\n\n# Mail\nMAIL=c\n"
+    new = "DB_NAME=b\nDB_POOL=10\n\n# Mail\n"
+    assert after(text, "DB_NAME=b\n# Mail\n", new) == text.replace("DB_NAME=b\n", "DB_NAME=b\nDB_POOL=10\n")
+
+
 def test_lines_wrapped_otherwise_stay_when_they_do_not_change() -> None:
     text = "call(one,\n     two)\nx = 1\n"
     assert after(text, "call(one, two)\nx  = 1", "call(one, two)\nx = 2") == text.replace("x = 1", "x = 2")

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from math import inf
 from pathlib import PurePath
 from typing import NamedTuple
 from unicodedata import normalize
@@ -178,6 +179,7 @@ def words_agree(place: Place) -> bool:
     White space on one side only may stand at signs and at the border of CJK and other writing, never between two
     characters of words.
     """
+    known: dict[tuple[bool, int], float] = {}
     for left, right in pairwise(place.units):
         ours, theirs = place.old[left.old_end : right.old_start], place.text[left.end : right.start]
         if ours == theirs:
@@ -187,7 +189,7 @@ def words_agree(place: Place) -> bool:
             return False
         if one_side and "\n" not in ours + theirs and _means_something(place.text, left.end, right.start):
             return False
-        if ("\n" in ours) != ("\n" in theirs) and _ends_comment(place, left):
+        if ("\n" in ours) != ("\n" in theirs) and _ends_comment(place, left, known):
             return False
     return True
 
@@ -211,11 +213,19 @@ def _breaks_word(left: str, right: str, gap: str) -> bool:
     return "\n" in gap or is_spaced(left) == is_spaced(right)
 
 
-def _ends_comment(place: Place, unit: Unit) -> bool:
-    """Whether a line break after the unit may be the end of a comment, on either side."""
-    line_start = place.text.rfind("\n", 0, unit.end) + 1
-    old_line_start = place.old.rfind("\n", 0, unit.old_end) + 1
-    return has_comment(place.text[line_start : unit.end]) or has_comment(place.old[old_line_start : unit.old_end])
+def _ends_comment(place: Place, unit: Unit, known: dict[tuple[bool, int], float]) -> bool:
+    """Whether a line break after the unit may be the end of a comment, on either side; `known` are where the first mark
+    of each line ends.
+    """
+    for is_file, text, end in ((True, place.text, unit.end), (False, place.old, unit.old_end)):
+        start = text.rfind("\n", 0, end) + 1
+        if (is_file, start) not in known:
+            stop = text.find("\n", start)
+            found = _LINE_COMMENT.search(text, start, stop if stop >= 0 else len(text))
+            known[is_file, start] = found.end() if found else inf
+        if known[is_file, start] <= end:
+            return True
+    return False
 
 
 def differences(place: Place) -> list[str]:
@@ -309,14 +319,14 @@ def _one_sided(place: Place) -> Iterator[tuple[int, int, int, int]]:
 
 def _means_nothing(place: Place, gap: tuple[int, int, int, int], kind: str) -> bool:
     old_end, old_start, end, start = gap
+    if kind in _FREE_FORM or _is_within_brackets(place.text, end, start):
+        return True
     text, before, after = (
         (place.old, old_end, old_start) if "\n" in place.old[old_end:old_start] else (place.text, end, start)
     )
-    line = text[text.rfind("\n", 0, before) + 1 : before]
-    stop = text.find("\n", after)
-    following = text[after : stop if stop >= 0 else len(text)]
-    if kind in _FREE_FORM or _is_within_brackets(place.text, end, start):
-        return True
+    line = text[max(text.rfind("\n", 0, before) + 1, before - _FARTHEST_CHARS) : before]
+    stop = text.find("\n", after, after + _FARTHEST_CHARS)
+    following = text[after : stop if stop >= 0 else after + _FARTHEST_CHARS]
     if _is_within_tags(place.text, end, line, following) or (kind in _MARKUP and _is_beside_tag(line, following)):
         return True
     if _goes_on(line, following, text[text.rfind("\n", 0, after) + 1 : after]):

@@ -261,28 +261,47 @@ class _Weaver:
         own blank lines say, else to the line more like them.
         """
         above, below = self.at.above[i], self.at.below[i]
+        self._check_ends(above)
         if above < 0:
-            if self.at.cut_head:
-                raise UncleanError("lines are added before part of a line")
             return [self._before(below, body)]
-        if self.at.cut_tail and above == self.rows[self.at.tail].last:
-            raise UncleanError("lines are added after part of a line")
         between = [self.at.line(number) for number in range(above + 1, below)] if below < len(self.at.starts) else []
         body, goes_below = _without_what_is_there(body, between)
         if not body:
             return []
         if not goes_below and any(line.strip() for line in between):
             raise UncleanError("lines are added where the file has a comment that old_string doesn't have")
-        if goes_below or (between and self._belongs_below(above, below, body)):
+        if between and not goes_below and self._goes_on_above(above, below, body, len(between)):
+            body = body[: -len(between)]  # the file's blank lines are those that `new` has below
+        elif goes_below or (between and self._belongs_below(above, below, body)):
             if not goes_below and len(body) > 1 and not body[0].strip() and not body[-1].strip():
                 body = body[1:]
             return [self._before(below, body)]
         position = self.at.ends[above]
         return [Replacement(position, position, "\n".join(["", *body]))]
 
+    def _check_ends(self, above: int) -> None:
+        """Raise where lines would come to stand beside a part of a line."""
+        if above < 0 and self.at.cut_head:
+            raise UncleanError("lines are added before part of a line")
+        if self.at.cut_tail and above == self.rows[self.at.tail].last:
+            raise UncleanError("lines are added after part of a line")
+
     def _before(self, number: int, body: list[str]) -> Replacement:
         position = self.at.starts[number]
         return Replacement(position, position, "\n".join([*body, ""]))
+
+    def _goes_on_above(self, above: int, below: int, body: list[str], blanks: int) -> bool:
+        """Whether new lines that end with as many blank lines as `old` leaves out there go on with the paragraph above:
+        they begin more like its last line than like what is below.
+        """
+        ends_alike = len(body) > blanks and not any(line.strip() for line in body[-blanks:])
+        if not ends_alike or not body[0].strip():
+            return False
+        from rapidfuzz.distance import Prefix
+
+        alike = Prefix.similarity(body[0], self.at.line(above))
+        indent = len(indent_of(body[0]))
+        return alike > indent + 1 and alike > Prefix.similarity(body[0], self.at.line(below))
 
     def _belongs_below(self, above: int, below: int, body: list[str]) -> bool:
         """Whether new lines beside a blank line that `old` leaves out go after it."""

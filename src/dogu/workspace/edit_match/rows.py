@@ -19,7 +19,7 @@ from dogu.workspace.diff import changed_ranges
 from dogu.workspace.edit_match.alignment import Place, Unit, word_chars
 from dogu.workspace.edit_match.indentation import OPENERS, indent_of
 from dogu.workspace.edit_match.result import TwoWaysError, UncleanError
-from dogu.workspace.edit_match.views import fold, is_blank
+from dogu.workspace.edit_match.views import INVISIBLE, fold, is_blank
 
 _QUOTES = str.maketrans('"`', "''")
 
@@ -59,6 +59,7 @@ class Rows:
         self._give_units()
         full = [i for i, row in enumerate(self.rows) if row.units]
         self.head, self.tail = full[0], full[-1]
+        self._contents: dict[int, tuple[int, int, int]] = {}
         self.starts: list[int] = []
         self.ends: list[int] = []
         self._number_lines(above=self.head, below=len(self.rows) - self.tail)
@@ -84,16 +85,25 @@ class Rows:
     def begins_line(self, i: int) -> bool:
         """Whether nothing that can be seen is before the row on its first line of the file."""
         row = self.rows[i]
-        return is_blank(self.place.text[self.starts[row.first] : row.units[0].start])
+        return row.units[0].start <= self._content(row.first)[0]
 
     def is_alone(self, i: int) -> bool:
         """Whether the row is all that can be seen on its line of the file."""
         row = self.rows[i]
-        line = self.place.text[self.starts[row.first] : self.ends[row.last]]
-        return (row.units[0].start, row.units[-1].end) == (
-            self.starts[row.first] + len(line) - len(line.lstrip()),
-            self.starts[row.first] + len(line.rstrip()),
-        )
+        start, end = self._content(row.first)[1], self._content(row.last)[2]
+        return (row.units[0].start, row.units[-1].end) == (start, end)
+
+    def _content(self, number: int) -> tuple[int, int, int]:
+        """Return where the first thing that can be seen on a line begins, and where all but white space does and ends.
+
+        Told once: many rows may stand on a line of a whole file's length.
+        """
+        if number not in self._contents:
+            line, start = self.line(number), self.starts[number]
+            seen = line.lstrip(INVISIBLE)
+            begins = start + len(line) - len(seen)
+            self._contents[number] = begins, start + len(line) - len(line.lstrip()), start + len(line.rstrip())
+        return self._contents[number]
 
     def span(self, first: int, last: int) -> tuple[int, int]:
         """Return where what the place has of the lines `first` to `last` begins and ends."""
@@ -111,7 +121,9 @@ class Rows:
 
     def file_indent(self, i: int) -> str:
         """Return the indentation of the file's line that row `i` begins on."""
-        return indent_of(self.line(self.rows[i].first))
+        number = self.rows[i].first
+        start = self.starts[number]
+        return self.place.text[start : self._content(number)[1]] if self._content(number)[2] > start else ""
 
     @cached_property
     def indentations(self) -> list[tuple[str, str]]:

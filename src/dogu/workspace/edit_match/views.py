@@ -138,7 +138,7 @@ _TABLE: dict[int, str | None] = {
 }
 
 _ASCII_BLANKS = dict.fromkeys(code for code in range(128) if chr(code).isspace() and chr(code) != "\n")
-_INVISIBLE = "".join({*ZERO_WIDTH, *filter(str.isspace, map(chr, range(0x3001)))})
+INVISIBLE = "".join({*ZERO_WIDTH, *filter(str.isspace, map(chr, range(0x3001)))})
 _PIECE_CHARS = 4000
 
 
@@ -154,7 +154,7 @@ def look_alike(text: str) -> str:
 
 def is_blank(text: str) -> bool:
     """Whether nothing of the text can be seen: what is folded away."""
-    return not text.strip(_INVISIBLE)
+    return not text.strip(INVISIBLE)
 
 
 def fold_clusters(text: str) -> tuple[str, list[int], list[int]]:
