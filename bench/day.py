@@ -103,7 +103,7 @@ def main() -> None:
 
 
 def _lived(base: Path, root: Path) -> int:
-    trees = [_tree(root)]
+    trees = [tree(root)]
     took = {"done": 0.0, "undone": 0.0, "redone": 0.0}
     wrong = 0
     bare = base / "bare"
@@ -111,14 +111,14 @@ def _lived(base: Path, root: Path) -> int:
     for number, command in enumerate(_COMMANDS):
         argv = ["call", "--approval-mode", "yolo", "run_shell_command", json.dumps({"command": command})]
         took["done"] += _dogu(base, root, argv)
-        trees.append(_tree(root))
-        subprocess.run(["bash", "-c", command], cwd=bare, env=_environment(base), capture_output=True, check=False)
-        wrong += _compared("commit", number, _without_git(_tree(bare)), _without_git(trees[-1]))
+        trees.append(tree(root))
+        subprocess.run(["bash", "-c", command], cwd=bare, env=environment(base), capture_output=True, check=False)
+        wrong += _compared("commit", number, _without_git(tree(bare)), _without_git(trees[-1]))
     changed = [number for number in range(len(_COMMANDS)) if trees[number] != trees[number + 1]]
     for what, numbers, at in (("undo", changed[::-1], 0), ("redo", changed, 1)):
         for number in numbers:
             took[f"{what}ne"] += _dogu(base, root, [what, "--unsure"])
-            wrong += _compared(what, number, trees[number + at], _tree(root))
+            wrong += _compared(what, number, trees[number + at], tree(root))
     row("  done, undone, redone", ", ".join(f"{name} {time_s:.1f} s" for name, time_s in took.items()), "")
     return wrong
 
@@ -135,7 +135,7 @@ def _dogu(base: Path, root: Path, argv: list[str]) -> float:
     done = subprocess.run(
         [sys.executable, "-m", "dogu", *argv],
         cwd=root,
-        env=_environment(base),
+        env=environment(base),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,
@@ -145,16 +145,18 @@ def _dogu(base: Path, root: Path, argv: list[str]) -> float:
     return time.monotonic() - started
 
 
-def _environment(base: Path) -> dict[str, str]:
+def environment(base: Path) -> dict[str, str]:
+    """The environment of a dogu that keeps all it has in a folder."""
     (base / "home").mkdir(exist_ok=True)
     return {**os.environ, "HOME": str(base / "home"), "DOGU_HOME": str(base / "state")}
 
 
-def _without_git(tree: dict[str, str]) -> dict[str, str]:
-    return {path: held for path, held in tree.items() if ".git" not in path.split("/")}
+def _without_git(found: dict[str, str]) -> dict[str, str]:
+    return {path: held for path, held in found.items() if ".git" not in path.split("/")}
 
 
-def _tree(root: Path) -> dict[str, str]:
+def tree(root: Path) -> dict[str, str]:
+    """What lies below a folder, by path, by means that know nothing of the journal; and which names are one file."""
     found: dict[str, str] = {}
     names: dict[int, list[str]] = {}
     for folder, folders, files in os.walk(root):
@@ -168,9 +170,8 @@ def _tree(root: Path) -> dict[str, str]:
                 held = f"{status.st_size} {_digest(path, status)}"
                 if status.st_nlink > 1 and ".git" not in path.split("/"):
                     names.setdefault(status.st_ino, []).append(os.path.relpath(path, root))
-            xattrs = (
-                {} if stat.S_ISLNK(status.st_mode) else {each: os.getxattr(path, each) for each in os.listxattr(path)}
-            )
+            names_of = [] if stat.S_ISLNK(status.st_mode) else sorted(os.listxattr(path))
+            xattrs = {each: os.getxattr(path, each) for each in names_of}
             mode = 0 if stat.S_ISLNK(status.st_mode) else status.st_mode
             found[os.path.relpath(path, root)] = f"{mode:o} {status.st_uid}:{status.st_gid} {xattrs} {held}"
     found["(links)"] = str(sorted(sorted(paths) for paths in names.values() if len(paths) > 1))

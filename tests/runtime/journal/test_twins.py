@@ -1,0 +1,18 @@
+"""A few of the random commands of `python -m bench twins`: what dogu leaves is what bash leaves, undone and redone whole."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[3]
+
+
+def test_random_commands_leave_what_they_leave_without_dogu_and_are_undone_and_redone() -> None:
+    environment = {**os.environ, "DOGU_TWINS": "2", "DOGU_SEED": "100"}
+    command = [sys.executable, "-m", "bench", "twins"]
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
+    assert "2 runs watched" in done.stdout, done.stderr
+    assert done.returncode == 0, done.stdout
