@@ -613,6 +613,8 @@ for name in (b"../g", b"l"): os.write(call(437, d, name, how, 24), b"xx")'""",
         """python3 -c 'import os; kept = os.stat("d/f"); os.system("rmdir d/f"); open("d/f", "r+").write("F")
 os.utime("d/f", ns=(kept.st_atime_ns, kept.st_mtime_ns))'""",
         "touch -d 2001-02-03 big; rm big",
+        "chmod 711 $PWD",
+        """python3 -c 'import os; os.fchmod(os.open(".", os.O_RDONLY), 0o711)'""",
         f"""python3 -c '{_EXCHANGE.format("d", "e/s")}'; rm -r d""",  # which isn't there
         f"""mkdir ../o; python3 -c '{_EXCHANGE.format("../out", "d")}'; mv ../o e; echo x > d/n""",
         f"""python3 -c '{_EXCHANGE.format("a", "d")}'; echo x > a/f; rm a/g""",

@@ -363,9 +363,10 @@ class Writes(Notices):
     def _resolved(self, path: bytes, *, follows: bool) -> bytes:
         """Return the path with no link in it. Raises OSError for one that isn't beneath a root, on its file system:
         another could be one that the command itself serves, and would have to wait for."""
-        above, _, name = path.rstrip(b"/").rpartition(b"/")
-        if name in (b"", b".", b".."):
-            return self._opened(path)
+        path = path.rstrip(b"/")
+        above, _, name = path.rpartition(b"/")
+        if name in (b"", b".", b"..") or any(path == root for root, _ in self._roots):
+            return self._opened(path or b"/")
         place = self._opened(above) + b"/" + name
         if not follows:
             return place
