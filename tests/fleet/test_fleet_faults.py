@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import subprocess
 import sys
 import time
@@ -164,6 +165,23 @@ async def test_a_fleet_that_cant_be_written_stops_and_goes_on_later(model: Model
         report = await resume(fleet)
         assert (report.passed, report.stopped) == (3, "")
     assert {row.id: row.attempt for row in rows_of(tmp_path / "out").values()} == {"t0": 1, "t1": 2, "t2": 1}
+
+
+@pytest.mark.anyio
+async def test_a_task_that_cant_be_read_is_a_row_that_says_so_and_the_rest_goes_on(
+    model: Model, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    with Fleet.create(str(out), Plan(jobs=1), [Task(f"t{number}", "echo x", check="true") for number in range(3)]):
+        pass
+    with sqlite3.connect(out / "fleet.sqlite") as database:
+        database.execute("UPDATE tasks SET task = 'garbage' WHERE id = 't1'")
+    database.close()
+    with Fleet.open(str(out)) as fleet:
+        report = await resume(fleet)
+    assert (report.passed, report.failed, report.stopped) == (2, 1, "")
+    row = rows_of(out)["t1"]
+    assert (row.reason, "line in" in row.message) == (Reason.WORLD, True)
 
 
 class Steps:

@@ -17,7 +17,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from dogu.fleet.driver import Report, run
-from dogu.fleet.export import export, export_folder
+from dogu.fleet.export import export, export_to
 from dogu.fleet.plan import Plan
 from dogu.fleet.report import page
 from dogu.fleet.rows import Reason, Row
@@ -209,7 +209,7 @@ def test_every_trajectory_is_as_harbors_schema_has_it(ran: Ran) -> None:
 
 def test_messages_lie_where_mini_swe_agents_viewer_looks_for_them(ran: Ran, tmp_path: Path) -> None:
     with Fleet.open(ran.folder) as fleet:
-        export_folder(fleet, str(tmp_path))
+        export_to(fleet, "traj", str(tmp_path))
     assert {path.relative_to(tmp_path) for path in tmp_path.rglob("*.traj.json")} == {
         Path(task_id, f"{task_id}.traj.json") for task_id in ran.rows
     }

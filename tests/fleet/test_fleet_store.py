@@ -12,9 +12,10 @@ import pytest
 
 from dogu.cli import main
 from dogu.contract import ToolError
+from dogu.fleet.export import export_to
 from dogu.fleet.plan import Plan
 from dogu.fleet.rows import Reason, Row
-from dogu.fleet.store import Fleet
+from dogu.fleet.store import DamagedTaskError, Fleet
 from dogu.fleet.tasks import Task
 
 
@@ -103,11 +104,12 @@ def test_a_row_that_is_garbage_names_its_task_and_another_try_replaces_it(tmp_pa
         assert fleet.former_cost_usd() == 0.0  # it says nothing, and stops nothing
 
 
-def test_a_task_that_is_garbage_stops_the_fleet_and_stays_waiting(tmp_path: Path) -> None:
+def test_a_task_that_is_garbage_is_begun_and_said_to_be_unreadable(tmp_path: Path) -> None:
     with changed_by_hand(tmp_path / "out", "UPDATE tasks SET task = 'garbage' WHERE id = 't2'") as fleet:
-        with pytest.raises(ToolError, match="damaged"):
+        with pytest.raises(DamagedTaskError, match="the task can't be read") as told:
             fleet.next_task()
-        assert (fleet.counts().queued, fleet.counts().running) == (1, 0)
+        assert (told.value.task_id, told.value.attempt) == ("t2", 1)
+        assert (fleet.counts().queued, fleet.counts().running) == (0, 1)
 
 
 def test_a_fleet_of_another_format_is_left_alone(tmp_path: Path) -> None:
@@ -203,3 +205,16 @@ def test_a_fleet_that_nobody_may_write_can_be_looked_at_and_isnt_run(tmp_path: P
     assert row.startswith("t0,")
     assert status == "54"
     assert "can't be written: Read-only file system" in done.stderr
+
+
+def test_an_export_that_fails_leaves_the_file_that_was_there(tmp_path: Path) -> None:
+    table = tmp_path / "rows.csv"
+    table.write_text("of before\n")
+    with changed_by_hand(tmp_path / "out", "UPDATE rows SET row = 'garbage' WHERE id = 't1'") as fleet:
+        with pytest.raises(ToolError, match="what came of t1 can't be read"):
+            export_to(fleet, "csv", str(table))
+        assert table.read_text() == "of before\n"
+        fleet.retry(["t1"])
+        export_to(fleet, "csv", str(table))
+    assert table.read_text().splitlines()[1].startswith("t0,")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "rows.csv"]

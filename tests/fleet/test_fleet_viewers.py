@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from dogu.fleet.driver import run
-from dogu.fleet.export import export, export_folder
+from dogu.fleet.export import export, export_to
 from dogu.fleet.plan import Plan
 from dogu.fleet.store import Fleet
 from dogu.fleet.tasks import Task
@@ -100,7 +100,7 @@ def theirs(name: str, words: Sequence[str], given: bytes, home: Path) -> list[st
 
 def test_mini_swe_agents_viewer_shows_every_message(out: str, tmp_path: Path) -> None:
     with Fleet.open(out) as fleet:
-        export_folder(fleet, str(tmp_path / "shown"))
+        export_to(fleet, "traj", str(tmp_path / "shown"))
     assert theirs("MINI_SWE_AGENT", [_VIEW, str(tmp_path / "shown")], b"", tmp_path) == [
         "lost.traj.json SYSTEM EXIT",
         "odd.traj.json USER ASSISTANT TOOL TOOL ASSISTANT EXIT",

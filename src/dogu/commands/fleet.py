@@ -18,7 +18,7 @@ from dogu.fleet import arena
 from dogu.fleet.arena import arena_tasks
 from dogu.fleet.compare import compare
 from dogu.fleet.driver import Driver
-from dogu.fleet.export import FOLDERS, FORMATS, export, export_folder, patch_text
+from dogu.fleet.export import FOLDERS, FORMATS, export, export_to, patch_text
 from dogu.fleet.local import LocalEngine
 from dogu.fleet.plan import Plan
 from dogu.fleet.progress import row_line, shown
@@ -242,8 +242,8 @@ def _told(fleet: Fleet, report: Report, space: Namespace) -> int:
             )
         )
         if report.stopped:
-            go_on = told("`dogu fleet resume {folder}` continues.", folder=fleet.folder)
-            print(say(joined(" ", (told("Stopped: {why}.", why=report.stopped), go_on))))
+            go_on = [told("`dogu fleet resume {folder}` continues.", folder=fleet.folder)] * report.can_go_on
+            print(say(joined(" ", (told("Stopped: {why}.", why=report.stopped), *go_on))))
         if page:
             print(say("Report: {page}", page=page))
     return _STOPPED if report.stopped else _FAILED if counts.failed else 0
@@ -323,21 +323,13 @@ def _export(options: Options, space: Namespace) -> int:
             return 0
         _check_output(fleet, space.output)
         try:
-            _export_to(fleet, space.format, space.output)
+            export_to(fleet, space.format, space.output)
         except OSError as error:
             words = "{path} can't be written: {why}"
             why = error.strerror or str(error)
             raise ToolError(ErrorKind.IO_ERROR, told(words, path=space.output, why=why)) from error
         sys.stderr.write(say("Saved to {name}.", name=space.output) + "\n")
         return 0
-
-
-def _export_to(fleet: Fleet, form: str, path: str) -> None:
-    if form in FOLDERS:
-        export_folder(fleet, path)
-        return
-    with open(path, "wb") as file:
-        export(fleet, form, file.write)
 
 
 def _check_output(fleet: Fleet, path: str) -> None:

@@ -15,7 +15,7 @@ from dogu.fleet.limits import SharedLimits
 from dogu.fleet.local import LocalEngine
 from dogu.fleet.plan import Plan
 from dogu.fleet.rows import Reason, Row
-from dogu.fleet.store import Counts, Fleet
+from dogu.fleet.store import Counts, DamagedError, DamagedTaskError, Fleet
 from dogu.fleet.tasks import Task, checked
 from dogu.language import told
 
@@ -46,11 +46,15 @@ Watch: TypeAlias = Callable[[FleetEvent], None]
 
 
 class Report(msgspec.Struct, frozen=True):
-    """How a run of a fleet ended. `stopped` says why it ended before all was done, empty when it didn't."""
+    """How a run of a fleet ended. `stopped` says why it ended before all was done, empty when it didn't.
+
+    `can_go_on` says whether a `resume` would get any further.
+    """
 
     folder: str
     counts: Counts
     stopped: str = ""
+    can_go_on: bool = True
 
     @property
     def passed(self) -> int:
@@ -75,6 +79,7 @@ class Driver:
         self._running: dict[str, Work] = {}
         self._losses: dict[str, int] = {}
         self._stopped = ""
+        self._is_damaged = False
         self._failures = 0
         spent = max(fleet.counts().cost_usd + fleet.former_cost_usd(), fleet.spent_usd())
         self.limits = SharedLimits(
@@ -102,7 +107,7 @@ class Driver:
 
     def report(self) -> Report:
         """How far it is."""
-        return Report(self._fleet.folder, self._fleet.counts(), self._stopped)
+        return Report(self._fleet.folder, self._fleet.counts(), self._stopped, not self._is_damaged)
 
     @property
     def is_stopped(self) -> bool:
@@ -120,22 +125,28 @@ class Driver:
             yield
         except ToolError as error:
             self._stopped = self._stopped or error.message
+            self._is_damaged |= isinstance(error, DamagedError)
 
     def take(self) -> Work | None:
         """Begin the next task; see `Tasks`."""
         if self.limits.is_spent:
             self._stopped = told("the fleet has spent its {limit:.2f} USD", limit=self._plan.max_cost)
-        if self._stopped:
-            return None
-        begun = None
-        with self._stopping():
-            begun = self._fleet.next_task()
-        if begun is None:
-            return None
-        self._moves += 1
-        work = self._running[begun[0].id] = Work(*begun)
-        self._watch(Begun(work))
-        return work
+        while not self._stopped:
+            begun = None
+            try:
+                with self._stopping():
+                    begun = self._fleet.next_task()
+            except DamagedTaskError as error:
+                self._moves += 1
+                self.finish(Row(error.task_id, False, Reason.WORLD, str(error), attempt=error.attempt))
+                continue
+            if begun is None:
+                break
+            self._moves += 1
+            work = self._running[begun[0].id] = Work(*begun)
+            self._watch(Begun(work))
+            return work
+        return None
 
     def finish(self, row: Row) -> None:
         """Record a row; see `Tasks`."""

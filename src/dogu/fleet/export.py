@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Iterable, Iterator
+import stat
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import import_module
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -56,13 +58,48 @@ def export(fleet: Fleet, form: str, write: Write) -> None:
                 write(msgspec.json.encode({**msgspec.to_builtins(row), "patch_text": patch_text(fleet, row)}) + b"\n")
 
 
-def export_folder(fleet: Fleet, folder: str) -> None:
+def export_to(fleet: Fleet, form: str, path: str) -> None:
+    """Write all rows to a file, whole or not at all; for one of `FOLDERS`, each task's messages into a folder.
+
+    Raises OSError, and as `export` does.
+    """
+    if form in FOLDERS:
+        _export_folder(fleet, path)
+        return
+    with _whole(path) as file:
+        export(fleet, form, file.write)
+
+
+def _export_folder(fleet: Fleet, folder: str) -> None:
     """Write each task's messages as mini-swe-agent's viewers look for them. Raises OSError."""
     for row in fleet.rows():
         place = os.path.join(folder, row.id)
         os.makedirs(place, exist_ok=True)
-        with open(os.path.join(place, f"{row.id}.traj.json"), "wb") as file:
+        with _whole(os.path.join(place, f"{row.id}.traj.json")) as file:
             file.write(msgspec.json.format(msgspec.json.encode(messages(fleet, row))))
+
+
+@contextmanager
+def _whole(path: str) -> Generator[BinaryIO]:
+    """Open a file that takes its place when all is written; what is there is left alone else. Raises OSError."""
+    real = os.path.realpath(path)
+    mode = os.stat(real).st_mode if os.path.lexists(real) else None
+    if mode is not None and not stat.S_ISREG(mode):  # a pipe takes it as it comes, a folder refuses
+        with open(real, "wb") as file:
+            yield file
+        return
+    beside = f"{real}.{os.urandom(4).hex()}.tmp"
+    with open(beside, "xb") as file:
+        try:
+            yield file
+            if mode is not None:
+                os.chmod(beside, stat.S_IMODE(mode))
+            file.close()
+            os.replace(beside, real)
+        except BaseException:
+            file.close()
+            os.unlink(beside)
+            raise
 
 
 def patch_text(fleet: Fleet, row: Row) -> str:

@@ -68,6 +68,19 @@ class Counts(msgspec.Struct, frozen=True):
         return self.passed + self.failed + self.unchecked
 
 
+class DamagedError(ToolError):
+    """The fleet's file isn't as it was written: no other try reads more of it."""
+
+
+class DamagedTaskError(Exception):
+    """A task that was begun can't be read, and is no reason for the others to wait."""
+
+    def __init__(self, task_id: str, attempt: int, why: str) -> None:
+        super().__init__(why)
+        self.task_id = task_id
+        self.attempt = attempt
+
+
 class Fleet:
     """The folder of a fleet, open. `create` makes it, `open` finds it; close it, or use it as a context manager."""
 
@@ -255,14 +268,25 @@ class Fleet:
             return database.execute(cost).fetchone()[0]
 
     def next_task(self) -> tuple[Task, int] | None:
-        """Begin the first task that waits, and return it with the number of its attempt; None when none waits."""
+        """Begin the first task that waits, and return it with the number of its attempt; None when none waits.
+
+        Raises `DamagedTaskError` for one that can't be read, which is begun all the same.
+        """
         with self._writing() as database:
             begun = database.execute(
                 "UPDATE tasks SET state = 'running', attempt = attempt + 1, begun = ? WHERE number ="
-                " (SELECT number FROM tasks WHERE state = 'queued' ORDER BY number LIMIT 1) RETURNING task, attempt",
+                " (SELECT number FROM tasks WHERE state = 'queued' ORDER BY number LIMIT 1)"
+                " RETURNING id, task, attempt",
                 (time.time(),),
             ).fetchone()
-            return None if begun is None else (_decoded(begun[0], Task), begun[1])
+        if begun is None:
+            return None
+        task_id, task, attempt = begun
+        try:
+            return _decoded(task, Task), attempt
+        except msgspec.DecodeError as error:
+            why = told("the task can't be read, its line in {path} is damaged: {why}", path=self._place, why=str(error))
+            raise DamagedTaskError(task_id, attempt, why) from error
 
     def put_back(self, task_id: str) -> None:
         """Queue a task again that was begun and cut short."""
@@ -374,7 +398,7 @@ def _unreadable(path: str, error: Exception) -> ToolError:
         "{path} is damaged ({why}): patches and records are files beside it, in tasks; "
         "`dogu fleet run TASKS --out ANOTHER` begins anew"
     )
-    return ToolError(ErrorKind.IO_ERROR, told(words, path=path, why=str(error)))
+    return DamagedError(ErrorKind.IO_ERROR, told(words, path=path, why=str(error)))
 
 
 def _connect(path: str) -> sqlite3.Connection:

@@ -47,6 +47,6 @@ class LetGo:
 
 
 def _inode(place: bytes) -> int:
-    with suppress(FileNotFoundError):
+    with suppress(OSError):  # nothing there, or a folder above it that went or was closed
         return os.lstat(place).st_ino
     return 0
