@@ -284,7 +284,7 @@ class TestRestrictions:
     async def test_who_writes_a_deny_list_is_told_that_it_is_no_boundary(self) -> None:
         page = await anyio.Path(__file__).parent.parent.parent.joinpath("docs", "settings.md").read_text("utf-8")
         told = " ".join(page.split())
-        assert "`tools.exclude` is no boundary against a determined program" in told
+        assert "`tools.exclude` is no boundary" in told
         assert "choose what may run with `tools.core`" in told
 
     @pytest.mark.requirement("shell.limit.example.block_all")
