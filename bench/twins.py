@@ -55,7 +55,7 @@ _SHELL = (
     "mkfifo P",
     "rmdir D",
     "tar cf n.tar a b; rm -rf a; tar xf n.tar; rm n.tar",
-    "install -D P O",
+    "install P O",
     "find D -type f -delete",
     "cat P > O",
     "(cd D && echo N > f && mv f ../i)",

@@ -232,6 +232,7 @@ SWAP = "python3 -c \"import ctypes; ctypes.CDLL(None).renameat2(-100, b'a', -100
         "chown -h 3:3 d/l",
         "mv d e; echo more >> a",
         f"{SWAP}; echo more >> d",
+        SWAP.replace("b'a'", "b'empty'"),
         "cp d/a x; rm a d/a; echo new > a; mv x d/a; ln d/a d/b",
         "cp d/a x; rm d/a; mv x d/a; ln -f d/a same",
         "cp same other; ln -f other same",
@@ -248,6 +249,7 @@ async def test_names_of_a_file_are_what_they_are_without_dogu_and_come_back(
     os.link(place.root / "a", place.root / "d/a")
     shutil.copyfile(place.root / "a", place.root / "same")
     (place.root / "other").write_text("other\n")
+    shutil.copy2(place.root / "a", place.root / "empty/a")
     twin = tmp_path / "twin"
     await anyio.run_process(["cp", "-a", str(place.root), str(twin)])
     place.layers.can = is_layered

@@ -54,8 +54,9 @@ PROBES: dict[str, str] = {
     "emptying a file beside it": "truncate -s 0 ../notes && echo GOT",
     "a start-up file of the shell": "echo x >> ../.bashrc && echo GOT",
     "keys that may log in": "echo x >> ../.ssh/authorized_keys && echo GOT",
-    "the system's users": "echo x >> /etc/passwd && echo GOT",
-    "a program for everybody": "echo x > /usr/local/bin/dogu-probe && echo GOT",
+    # As root these do come through where files aren't protected: nothing is written, and nothing stays.
+    "the system's users": "(exec 9>> /etc/passwd) && echo GOT",
+    "a program for everybody": "(exec 9> /usr/local/bin/dogu-probe) && rm /usr/local/bin/dogu-probe && echo GOT",
     "the mode of a file beside it": "chmod 777 ../notes && echo GOT",
     "the times of a file beside it": "touch -d 2001-01-01 ../notes && echo GOT",
     "an unnamed file beside it": _python(

@@ -214,11 +214,12 @@ class Stager:
         leader = self._leader(change, new)
         target = new.state if leader is None else msgspec.structs.replace(new.state, peers=(os.fsencode(leader),))
         sets_time = leader is None and seen.state.differs_in_time(target)
-        if seen.state.is_same_as(target) and leader is None and not (sets_time or change.parts):
+        parts = change.parts or (moved is not None and max(seen.state.links, moved.state.links) > 1)
+        if seen.state.is_same_as(target) and leader is None and not (sets_time or parts):
             found.nothing_to_do.append(change.path)
             return
         is_whole = change.path in self._whole
-        is_touched = sets_time and seen.state.is_same_as(target) and not change.parts
+        is_touched = sets_time and seen.state.is_same_as(target) and not parts
         is_moved = (target.kind != "folder" or is_whole) and leader is None and not is_touched
         step = Step(
             len(found.changes),
