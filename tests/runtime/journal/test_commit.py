@@ -233,6 +233,7 @@ SWAP = "python3 -c \"import ctypes; ctypes.CDLL(None).renameat2(-100, b'a', -100
         "mv d e; echo more >> a",
         f"{SWAP}; echo more >> d",
         SWAP.replace("b'a'", "b'empty'"),
+        "mv d new; mkdir -p d/e",
         "cp d/a x; rm a d/a; echo new > a; mv x d/a; ln d/a d/b",
         "cp d/a x; rm d/a; mv x d/a; ln -f d/a same",
         "cp same other; ln -f other same",

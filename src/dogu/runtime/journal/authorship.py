@@ -105,7 +105,8 @@ class Authorship:
         if not is_from_before or not self._came_as_seen(change):
             return False
         is_now = any(self._leaves(change.after, each) for each in known) or self._was_written_by_another_name(change)
-        return is_now or (is_moved and stamp_of(change.after) in self._before)
+        # A folder that came along is no change where it lay if another one was made there; it goes only when empty.
+        return is_now or (is_moved and (change.after.kind == "folder" or stamp_of(change.after) in self._before))
 
     def _came_as_seen(self, change: TreeChange) -> bool:
         """Whether a file that was moved here was moved as the look before saw it, and as nobody else had saved it."""
