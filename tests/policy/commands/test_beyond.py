@@ -143,3 +143,34 @@ def test_a_tag_named_like_an_option_is_seen(work: Path, packed: bool) -> None:
     assert gate(work, "git log $(git describe --tags)") == "ask"
     assert gate(work, "git tag | xargs git log") == "ask"
     assert gate(work, "git describe --tags") == "allow"
+
+
+@pytest.mark.parametrize(
+    ("rule", "command"),
+    [
+        ("npm publish --dry-run", "npm publish --dry-run --no-dry-run"),
+        ("npm publish --dry-run", "npm publish --dry-run --dry-run=false"),
+        ("git merge --no-commit", "git merge --no-commit --commit feature"),
+        ("curl -X GET", "curl -X GET -X DELETE http://localhost:8080/items/1"),
+        ("ruff check --no-fix", "ruff check --no-fix --fix src"),
+        ("git apply --stat", "git apply --stat --apply fix.patch"),
+        ("rustfmt --check", "rustfmt --check src/main.rs --emit files"),
+    ],
+)
+def test_an_option_that_a_rule_names_is_not_taken_back_behind_it(rule: str, command: str) -> None:
+    rules = Rules.from_lists(entries([rule]), entries(None))
+    assert str(judge_command(command, rules.shell_core(), rules.shell_exclude()).gate) == "ask"
+
+
+@pytest.mark.parametrize(
+    ("rule", "command"),
+    [
+        ("git log -n", "git log -n 5 -- src"),
+        ("ruff check --no-fix", "ruff check --no-fix --no-cache src"),
+        ("grep -rn", "grep -rn x src -rn"),
+        ("git diff --stat", "git diff --stat --no-renames"),
+    ],
+)
+def test_another_option_behind_it_is_fine(rule: str, command: str) -> None:
+    rules = Rules.from_lists(entries([rule]), entries(None))
+    assert str(judge_command(command, rules.shell_core(), rules.shell_exclude()).gate) == "allow"

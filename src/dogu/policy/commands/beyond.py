@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from dogu.language import told
 from dogu.policy.commands.effects import Danger, Effect, Hints
@@ -121,14 +122,19 @@ def _names_a_path(word: Word) -> bool:
 def undone(words: Sequence[Word], covered: int) -> Iterator[Danger]:
     """Yield what takes back an option that a rule names: the same with another value, or its opposite."""
     named = [word.text for word in words[1:covered] if word.text[:1] == "-"]
-    values = {name for name, equals, _ in (text.partition("=") for text in named) if equals}
+    names = {text.partition("=")[0] for text in named}
+    with_value = {one.text for one, value in pairwise(words[1:covered]) if one.text in named and value.text[:1] != "-"}
     letters = {letter for text in named if re.fullmatch(r"-[A-Za-z]+", text) for letter in text[1:]}
     only_looks = any(is_a("looking_option", text) for text in named)
     for at in range(covered, len(words) if named else 0):
         text = words[at].text
-        is_other = text.partition("=")[0] in values and text not in named
+        name = text.partition("=")[0]
+        is_again = name in names and (text not in named or text in with_value)
         is_opposite = text[:1] == "+" and not letters.isdisjoint(text[1:])
-        if is_other or is_opposite or (only_looks and is_a("changing_option", text)):
+        is_opposite |= name[:2] == "--" and bool(
+            {f"--no-{name[2:]}", f"--{name.removeprefix('--no-')}"} & (names - {name})
+        )
+        if is_again or is_opposite or (only_looks and is_a("changing_option", text)):
             yield Danger(at, Effect.RUNS, told("{option} isn't an option known here", option=text[:30]))
 
 
