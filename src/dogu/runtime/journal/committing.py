@@ -244,7 +244,8 @@ class Stager:
             if step.is_in_place and (status := step.now.status) is not None
         }
         for at, step in enumerate(self._found.steps if written else ()):
-            status = looked_at[step.source].status if step.source in self._moved.intersection(looked_at) else None
+            moved = looked_at.get(step.source) if step.source in self._moved else None
+            status = moved.status if moved is not None else None
             target = written.get((status.st_dev, status.st_ino)) if status is not None else None
             if target is not None:
                 target = msgspec.structs.replace(target, peers=step.target.peers, where=NOT_KEPT)
