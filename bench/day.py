@@ -113,7 +113,7 @@ def _lived(base: Path, root: Path) -> int:
         took["done"] += _dogu(base, root, argv)
         trees.append(tree(root))
         subprocess.run(["bash", "-c", command], cwd=bare, env=environment(base), capture_output=True, check=False)
-        wrong += _compared("commit", number, _without_git(tree(bare)), _without_git(trees[-1]))
+        wrong += _compared("commit", number, without_git(tree(bare)), without_git(trees[-1]))
     changed = [number for number in range(len(_COMMANDS)) if trees[number] != trees[number + 1]]
     for what, numbers, at in (("undo", changed[::-1], 0), ("redo", changed, 1)):
         for number in numbers:
@@ -151,7 +151,8 @@ def environment(base: Path) -> dict[str, str]:
     return {**os.environ, "HOME": str(base / "home"), "DOGU_HOME": str(base / "state")}
 
 
-def _without_git(found: dict[str, str]) -> dict[str, str]:
+def without_git(found: dict[str, str]) -> dict[str, str]:
+    """Leave out what git keeps, where times are."""
     return {path: held for path, held in found.items() if ".git" not in path.split("/")}
 
 

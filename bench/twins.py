@@ -16,15 +16,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench.day import environment, tree
+from bench.day import environment, tree, without_git
 from bench.measure import row
 
 _RUNS, _SEED = int(os.environ.get("DOGU_TWINS", "60")), int(os.environ.get("DOGU_SEED", "14"))
 _RUNGS = {"in layers": "", "watched": "sleep 0 &\n"}  # what goes on in the background has no layer
 _FOLDERS = ("a", "b", "c", "a/x", "b/y", "c/z", "a/x/q")
-_NAMES = ("f", "g", "h", "i", "-o", "ü", "a b")
-_LINKS = ("../a", "g", "/etc/hostname", "a/x", ".", "nowhere", "../b/f")
-_PYTHON = 'python3 -c "import ctypes, mmap, os\ntry:\n {}\nexcept (OSError, ValueError): pass"'
+_NAMES = ("f", "g", "h", "i", "F", "-o", "ü", "a b", "n\nl", "\udcff")
+_LINKS = ("../a", "g", "/nowhere/else", "a/x", ".", "nowhere", "../b/f")
+_PYTHON = 'python3 -c "import ctypes, mmap, os, shutil\ntry:\n {}\nexcept (OSError, ValueError): pass"'
 # P, O: files; D, E: folders, neither in the other; A, B: either; N: a number; L: what a link leads to.
 _SHELL = (
     "echo N > P",
@@ -52,7 +52,7 @@ _SHELL = (
     "sed -i.bak s/1/x/ P",
     "truncate -s 3 P",
     "truncate -s +5 P",
-    "mkfifo P",
+    "mkfifo P.p",
     "rmdir D",
     "tar cf n.tar a b; rm -rf a; tar xf n.tar; rm n.tar",
     "install P O",
@@ -68,17 +68,72 @@ _SHELL = (
     "mv D n; mv n D",
     "cp -a D n; rm -rf D; mv n D",
     "cp -al D E",
+    "cp -r D E",
+    "cp -lf P O",
+    "cp --remove-destination P O",
+    "cp -b P O",
+    "mv -n A B",
+    "mv -b P O",
+    "mv --exchange A B",
+    "ln -sf L P",
+    "ln -srf P O",
+    "ln -sfn L D",
+    "mkdir -p D; install -m 755 P D/f",
+    "mkdir -p -m 2755 P",
+    "chmod 500 D",
+    "chmod 000 D",
+    "chmod u+s P",
+    "chown -R 3:3 D",
+    "touch -d 2001-02-03 D",
+    "truncate -s 100K P",
+    "truncate -s 0 P",
+    "dd if=/dev/zero of=P bs=1 count=3 seek=1 conv=notrunc status=none",
+    "echo N | dd of=P bs=1 seek=9000 conv=notrunc status=none",
+    "echo N | dd of=P bs=1 seek=70000 status=none",
+    "fallocate -p -o 0 -l 4096 P",
+    "cp --sparse=always P O",
+    "sort -o P P",
+    "echo N | tee P O",
+    "echo N >> P; ln -f P O; echo N >> P",
+    "mkfifo P.p; ln P.p O.p",
+    "rm -f P; mkdir -p P; echo N > P/f",
+    "rm -rf D; echo N > D",
+    "rm -rf D; ln -s L D",
+    "[ -h D ] || { mv D n; ln -s n D; }",
+    "tar cf n.tar D E; echo N > P; tar xf n.tar; rm n.tar",
+    "tar cf n.tar D; rm -rf D; mkdir -p D; echo N > O; tar xf n.tar -U; rm n.tar",
+    "tar cf n.tar D; tar xf n.tar -C E; rm n.tar",
+    "(cd D && git init -q . && git add . && git commit -qm N)",
+    "(cd D && git add . && git commit -qm N)",
+    "(cd D && git checkout -qb b-N && git rm -rqf f)",
+    "(cd D && echo N > g && git stash -q)",
+    "(cd D && git gc -q --prune=now)",
+    "(cd D && git checkout -q . && git clean -fdq)",
+    "rm -rf D/.git",
+    "git clone -q D E/n",
+    "git clone -q --no-hardlinks D E/n",
+    'for f in D/*; do ln -f "$f" E/; done',
+    "find D -name f -exec chmod 700 {} + -exec cp -f {} P ';'",
+    "find . -name g -exec sed -i s/1/3/ {} +",
     'for f in D/*; do mv "$f" "$f.m"; done',
 )
 _CALLS = (
     "os.setxattr('P', 'user.k', b'N')",
     "os.rename('A', 'B')",
-    "ctypes.CDLL(None).renameat2(-100, 'A'.encode(), -100, 'B'.encode(), 2)",
-    "f = open('P', 'r+b'); os.unlink('P'); f.write(b'N'); f.flush(); os.link(f'/proc/self/fd/{f.fileno()}', 'O')",
-    "f = os.open('D', os.O_TMPFILE | os.O_RDWR); os.write(f, b'N'); os.link(f'/proc/self/fd/{f}', 'P')",
+    "ctypes.CDLL(None).renameat2(-100, os.fsencode('A'), -100, os.fsencode('B'), 2)",
+    "f = open('P', 'r+b', 0); os.unlink('P'); f.write(b'N'); os.link(f'/proc/self/fd/{f.fileno()}', 'O', src_dir_fd=0)",
+    "f = os.open('D', os.O_TMPFILE | os.O_RDWR); os.write(f, b'N'); os.link(f'/proc/self/fd/{f}', 'P', src_dir_fd=0)",
     "f = open('P', 'r+b'); m = mmap.mmap(f.fileno(), 0); m[0:1] = b'M'; m.flush()",
     "os.chdir('D'); open('f', 'a').write('N'); os.rename('f', '../g')",
     "f = open('P', 'ab'); os.rename('P', 'O'); f.write(b'N')",
+    "os.link('P', 'O'); os.unlink('P')",
+    "os.link('P', 'O'); os.rename('O', 'P'); os.chmod('P', 0o600)",
+    "os.replace('P', 'O'); os.symlink('L', 'P')",
+    "os.rename('P', 'P.t'); os.link('P.t', 'O'); os.rename('P.t', 'P'); os.truncate('O', N)",
+    "os.setxattr('D', 'user.k', b'N'); os.removexattr('P', 'user.k')",
+    "os.setxattr('P', os.fsdecode(b'user.\\xff'), b'N')",
+    "x = 'renameat2'; c = ctypes.CDLL(None)[x]; [c(-100, b'D', -100, b'E', 2) for _ in range(3)]",
+    "shutil.rmtree('D'); shutil.copytree('E', 'D', symlinks=True)",
     "d = os.open('D', os.O_RDONLY); os.rename('D', 'E'); f = os.open('h', os.O_CREAT | 1, dir_fd=d); os.write(f, b'N')",
 )
 
@@ -113,10 +168,11 @@ def _lived(base: Path, root: Path, twin: Path, commands: list[str]) -> str:
     trees = [tree(root)]
     for command in commands:
         _dogu(base, root, "call", "--approval-mode", "yolo", "run_shell_command", json.dumps({"command": command}))
-        subprocess.run(["bash", "-c", command], cwd=twin, env=environment(base), capture_output=True, check=False)
+        subprocess.run(["bash", "-c", command], cwd=twin, env=_environment(base), capture_output=True, check=False)
         trees.append(tree(root))
-        if trees[-1] != tree(twin):
-            return f"what it left is not what bash leaves ({_differing(tree(twin), trees[-1])})"
+        wanted, found = without_git(tree(twin)), without_git(trees[-1])
+        if wanted != found:
+            return f"what it left is not what bash leaves ({_differing(wanted, found)})"
     at = len(commands)
     for what, goal, on in (("undo", 0, -1), ("redo", len(commands), 1)):
         for _ in commands:  # a call may have changed nothing that a tree shows
@@ -134,7 +190,12 @@ def _lived(base: Path, root: Path, twin: Path, commands: list[str]) -> str:
 
 def _dogu(base: Path, root: Path, *argv: str) -> None:
     dogu = [sys.executable, "-m", "dogu", *argv]
-    subprocess.run(dogu, cwd=root, env=environment(base), stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    subprocess.run(dogu, cwd=root, env=_environment(base), stdin=subprocess.DEVNULL, capture_output=True, check=False)
+
+
+def _environment(base: Path) -> dict[str, str]:
+    who = {f"GIT_{role}_{what}": "a@b" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    return {**environment(base), **who, "GIT_AUTHOR_DATE": "@0 +0000", "GIT_COMMITTER_DATE": "@0 +0000"}
 
 
 def _differing(expected: dict[str, str], found: dict[str, str]) -> str:
@@ -153,7 +214,7 @@ def _build(root: Path, chance: random.Random) -> None:
             elif kind == 1 and others:
                 path.hardlink_to(chance.choice(others))
             elif kind < 12:
-                path.write_text(f"{number} {name} 1\n" * chance.choice((0, 1, 5, 3000)))
+                path.write_bytes(os.fsencode(f"{number} {name} 1\n") * chance.choice((0, 1, 5, 3000)))
                 path.chmod(0o640 if kind == 2 else 0o644)
 
 
@@ -176,7 +237,15 @@ def _line(chance: random.Random) -> str:
         "N": str(chance.randrange(1000)),
         "L": chance.choice(_LINKS),
     }
-    return re.sub(r"\b[POABDENL]\b", lambda found: f"'{names[found[0]]}'" if is_shell else names[found[0]], text)
+    return re.sub(r"\b[POABDENL]\b", lambda found: (_in_shell if is_shell else _in_python)(names[found[0]]), text)
+
+
+def _in_shell(name: str) -> str:
+    return f"'{name}'" if name.isprintable() else "$'" + name.replace("\n", "\\n").replace("\udcff", "\\xff") + "'"
+
+
+def _in_python(name: str) -> str:
+    return name.replace("\n", "\\n").replace("\udcff", "\\udcff")
 
 
 def _path(chance: random.Random) -> str:

@@ -9,6 +9,9 @@ from dogu.workspace.system import IS_LINUX
 
 KEPT_XATTRS = ("user.", "system.posix_acl_", "security.capability")
 LAYERS_XATTRS = "user.overlay."
+# A name need not be text, and is recorded as such: its stray bytes as characters that no name has, in private use.
+_STRAY = {0xDC80 + byte: 0x10FF00 + byte for byte in range(128)}
+_AS_NAMED = {recorded: stray for stray, recorded in _STRAY.items()}
 
 
 def read_xattrs(folder: int, name: str) -> tuple[tuple[str, bytes], ...] | None:
@@ -41,4 +44,9 @@ def _kept_xattrs(target: int | str | bytes) -> tuple[tuple[str, bytes], ...]:
     if not names:
         return ()
     kept = [each for each in sorted(names) if each.startswith(KEPT_XATTRS) and not each.startswith(LAYERS_XATTRS)]
-    return tuple((each, fs.getxattr(target, each, follow_symlinks=is_open)) for each in kept)
+    return tuple((each.translate(_STRAY), fs.getxattr(target, each, follow_symlinks=is_open)) for each in kept)
+
+
+def as_named(recorded: str) -> str:
+    """Return the name of an attribute as the system has it."""
+    return recorded.translate(_AS_NAMED)

@@ -62,6 +62,7 @@ MORE_CASES = {
     "folders called as a layer's are": "mkdir -p layer-1/upper; echo x > layer-1/upper/f; mv layer-1 layer-2",
     "folders closed to their owner": "echo x >> d/e/f; mkdir -p n/m; echo x > n/m/f; chmod 0 d/e d n/m n",
     "what has attributes closed": f"{SET_ATTRIBUTE} a user.x; {SET_ATTRIBUTE} d user.y; chmod 0 a d known",
+    "attributes whose names aren't text": f"{SET_ATTRIBUTE} a $'user.\\xff'; {SET_ATTRIBUTE} known user.ü; rm b; cp -a a b",
     "what has attributes and was closed removed": "rm -f known; chmod 700 closed; rm -rf closed",
     "a tree made read-only": "echo x >> d/e/f; chmod -R a-w d",
     "a file in a folder that was closed": "chmod 700 closed; echo x >> closed/f; rm closed/g/h; chmod 500 closed/g closed",
@@ -241,6 +242,7 @@ SWAP = "python3 -c \"import ctypes; ctypes.CDLL(None).renameat2(-100, b'a', -100
         "ln a b; rm -rf d; mv closed d",
         "cp -a d n; rm -rf d; mv n d; mv d/e d/g; mv d/a d/b",
         "chmod 700 closed; rm -rf closed; mv d closed; rm -rf closed",
+        "ln -f a empty/a; rm -rf d; mv empty d",
     ],
 )
 async def test_names_of_a_file_are_what_they_are_without_dogu_and_come_back(

@@ -75,6 +75,15 @@ def peers_now(step: Step, names: Mapping[tuple[int, int], Sequence[str]], reach:
     return tuple(peer for peer in found if peer != os.fsencode(step.path))
 
 
+def has_a_peer(wanted: State, reach: JournalReach) -> bool:
+    """Whether a file that is to come back is there yet by another of its names."""
+    for peer in wanted.peers:
+        with suppress(ToolError):
+            if look_at(reach, os.fsdecode(peer), wanted).state.has_same_content(wanted):
+                return True
+    return False
+
+
 def _is_one(path: bytes, status: os.stat_result | None) -> bool:
     """Whether the name is this file's, or nobody's."""
     try:

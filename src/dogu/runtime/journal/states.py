@@ -14,7 +14,7 @@ from dogu.workspace import fs
 from dogu.workspace.digest import digest_of, digest_of_blocks
 from dogu.workspace.openat import Place
 from dogu.workspace.system import IS_LINUX
-from dogu.workspace.xattrs import KEPT_XATTRS, LAYERS_XATTRS, read_xattrs
+from dogu.workspace.xattrs import KEPT_XATTRS, LAYERS_XATTRS, as_named, read_xattrs
 
 StateKind = Literal["missing", "file", "link", "folder", "fifo", "device", "other"]
 UNKNOWN_MODE = -1
@@ -190,7 +190,7 @@ def write_xattrs(descriptor: int, wanted: tuple[tuple[str, bytes], ...] | None, 
         present = set(fs.listxattr(descriptor))
     except OSError:
         return
-    values = dict(wanted or ())
+    values = {as_named(name): value for name, value in wanted or ()}
     marks = (LAYERS_XATTRS, "trusted.overlay.") if has_marks else ()
     ours = marks if wanted is None else (*KEPT_XATTRS, *marks)
     gone = [name for name in present - values.keys() if name.startswith(ours)]

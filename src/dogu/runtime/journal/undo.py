@@ -17,7 +17,7 @@ from dogu.runtime.journal.choice import Consent, Wanted, call_to_redo, calls_to_
 from dogu.runtime.journal.entries import Entries, Entry, PathChange, net_changes, with_digests
 from dogu.runtime.journal.kept import IN_LOG_BYTES, Kept
 from dogu.runtime.journal.log import ChangeRecord, JournalLog, Record
-from dogu.runtime.journal.peers import is_parted, names_by_file, peers_now, without_foreign_names
+from dogu.runtime.journal.peers import has_a_peer, is_parted, names_by_file, peers_now, without_foreign_names
 from dogu.runtime.journal.reach import FolderLooks, JournalReach, look_at
 from dogu.runtime.journal.states import NOT_KEPT, UNKNOWN_OWNER, Seen, State, is_stamp
 from dogu.runtime.journal.steps import FORCE, UNSURE, Step, UndoRefusal
@@ -120,7 +120,7 @@ class Restorer:
         steps, apart = units.whole(
             steps, refused, {step.path for step in unchanged}, reach.folders, force=consent.force
         )
-        possible, without = self._with_content(steps)
+        possible, without = self._with_content(steps, reach)
         left = [*refused, *apart, *without]
         possible, homeless = units.with_homes(possible, left, net)
         return UndoPlan(tuple(reversed(chosen)), tuple(possible), (*left, *homeless), tuple(unchanged), is_redo)
@@ -209,14 +209,15 @@ class Restorer:
             return UndoRefusal(path, why, needs=UNSURE)
         return None
 
-    def _with_content(self, steps: Sequence[Step]) -> tuple[list[Step], list[UndoRefusal]]:
-        """Leave out the files whose content is neither kept nor, having been moved, held by another of these paths."""
+    def _with_content(self, steps: Sequence[Step], reach: JournalReach) -> tuple[list[Step], list[UndoRefusal]]:
+        """Leave out the files whose content is neither kept nor held by another of these paths, or another name."""
         held = {step.now.state.digest for step in steps if step.now.state.kind == "file"}
         possible: list[Step] = []
         refused: list[UndoRefusal] = []
         for step in steps:
             is_new = step.target.kind == "file" and not step.target.has_same_content(step.now.state)
-            if is_new and step.target.digest not in held and self._kept.find(step.target) is None:
+            is_held = step.target.digest in held or self._kept.find(step.target) is not None
+            if is_new and not is_held and not has_a_peer(step.target, reach):
                 refused.append(UndoRefusal(step.path, told("what it held before wasn't kept"), is_lost=True))
             else:
                 possible.append(step)
