@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -197,3 +198,15 @@ def test_another_file_system_inside_of_the_folder_is_told_with_the_call(program:
     if done.returncode in (1, 99) and b"dogu" not in done.stderr:
         pytest.skip(f"nothing is mounted here: {done.stderr.decode()}")
     assert f"what a command changes in {program.root}/inside can't be undone".encode() in done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not IS_LINUX or shutil.which("bwrap") is None, reason="no layers on this machine")
+def test_a_preview_runs_a_command_unasked_and_keeps_nothing_and_is_refused_for_other_tools(program: Program):
+    (program.root / "a.txt").write_text("old\n")
+    shown = program.run("call", "run_shell_command", "command=sed -i s/old/new/ a.txt; rm -f b", "--preview")
+    assert (shown.returncode, b"+new" in shown.stdout) == (0, True), shown
+    assert (program.root / "a.txt").read_text() == "old\n"
+    for mode in ((), ("--approval-mode", "yolo")):
+        done = program.run("call", *mode, "write_file", "file_path=a.txt", "content=new", "--preview")
+        assert done.returncode == 2
+    assert (program.root / "a.txt").read_text() == "old\n"
