@@ -57,7 +57,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help=say("run: the tasks; else the fleet's folder"))
     parser.add_argument("--out", metavar="DIR", help=say("run: the fleet's folder, new or empty"))
     parser.add_argument("--jobs", metavar="N", type=int, help=say("tasks at once (default: 8)"))
-    parser.add_argument("--workers", metavar="N", type=int, help=say("processes (default: one per processor)"))
+    workers = say("processes (default: one per 32 tasks at once, at most one per processor)")
+    parser.add_argument("--workers", metavar="N", type=int, help=workers)
     parser.add_argument("--engine", choices=["local", "ray"], default="local", help=say("where tasks are run"))
     parser.add_argument("--address", metavar="ADDRESS", default="auto", help=say("ray: the cluster's address"))
     for name, what in (

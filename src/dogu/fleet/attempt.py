@@ -25,7 +25,7 @@ from dogu.fleet.container import Places, opened_machine
 from dogu.fleet.limits import FleetSpentError, LimitedModel, Limits
 from dogu.fleet.plan import Plan
 from dogu.fleet.rows import Reason, Row, errors_of
-from dogu.fleet.tasks import Bounds, Task
+from dogu.fleet.tasks import Bounds, Task, Work
 from dogu.fleet.world import Begun, World, make_world, write_files
 from dogu.language import joined, told
 from dogu.models.events import ModelError, Usage
@@ -49,13 +49,6 @@ _REASONS = {
     EndReason.TIMEOUT: Reason.TIMEOUT,
     EndReason.CUT: Reason.CUT,
 }
-
-
-class Work(msgspec.Struct, frozen=True):
-    """A task that was begun: what a worker is sent."""
-
-    task: Task
-    attempt: int
 
 
 class _NoPatchError(WorldError):

@@ -9,14 +9,13 @@ from typing import TypeAlias
 import msgspec
 
 from dogu.contract import ErrorKind, ToolError
-from dogu.fleet.attempt import Work
 from dogu.fleet.engine import Engine
 from dogu.fleet.limits import SharedLimits
 from dogu.fleet.local import LocalEngine
 from dogu.fleet.plan import Plan
 from dogu.fleet.rows import Reason, Row
 from dogu.fleet.store import Counts, DamagedError, DamagedTaskError, Fleet
-from dogu.fleet.tasks import Task, checked
+from dogu.fleet.tasks import Task, Work, checked
 from dogu.language import told
 
 _MOST_LOSSES = 2

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from dogu.fleet.attempt import Work
 from dogu.fleet.limits import SharedLimits
 from dogu.fleet.plan import Plan
 from dogu.fleet.rows import Row
+from dogu.fleet.tasks import Work
 
 _WORLD_TAKES_S = 3600.0
 

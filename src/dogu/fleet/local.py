@@ -8,22 +8,24 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import AsyncGenerator
+from math import ceil
 
 import anyio
 import msgspec
 from anyio.abc import Process, TaskGroup
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from dogu.fleet.attempt import Work
 from dogu.fleet.engine import Engine, Tasks, deadline_s
 from dogu.fleet.limits import SharedLimits, Spent
 from dogu.fleet.plan import Plan
 from dogu.fleet.rows import Row
+from dogu.fleet.tasks import Work
 from dogu.fleet.wire import LONGEST_LINE_BYTES, Begin, Done, FromWorker, Granted, Run, ToWorker, Used, Wants, line_of
 from dogu.language import spoken
 from dogu.workspace.system import IS_WINDOWS
 
 _ENDS_WITHIN_S = 20.0
+_SEATS = 32  # of a worker: so many agents wait for their models most of the time, and one process has time for all
 _GONE = (anyio.IncompleteRead, anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError)
 
 
@@ -38,7 +40,7 @@ class LocalEngine(Engine):
         """Run until there is no task to take; cancelled, every worker and what it started is ended."""
         plan = self._plan
         jobs = max(1, plan.jobs)
-        workers = min(jobs, plan.workers or os.cpu_count() or 1)
+        workers = min(jobs, plan.workers or min(ceil(jobs / _SEATS), os.cpu_count() or 1))
         async with anyio.create_task_group() as group:
             for number in range(workers):
                 seats = jobs // workers + (number < jobs % workers)

@@ -20,7 +20,7 @@ _NUMBERS = {
 
 
 class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a fleet runs. `jobs` tasks at once, in `workers` processes (0: as many as processors, at most `jobs`).
+    """How a fleet runs. `jobs` tasks at once, in `workers` processes (0: one per 32 jobs, at most one per processor).
 
     `bounds` are those of a task that says none. `max_cost` (US dollars) and `max_failures` (tasks whose check failed,
     or that couldn't be run) end the whole; requests and tokens a minute are shared by all tasks, None for no limit

@@ -25,13 +25,13 @@ import msgspec
 from dogu.contract import ErrorKind, ToolError
 from dogu.extras import install_command
 from dogu.fleet.aside import WorldError
-from dogu.fleet.attempt import Attempts, Work
+from dogu.fleet.attempt import Attempts
 from dogu.fleet.engine import Engine, Tasks, deadline_s
 from dogu.fleet.limits import SharedLimits, Spent
 from dogu.fleet.parcels import pack, stamp_of, unpack
 from dogu.fleet.plan import Plan
 from dogu.fleet.rows import Row
-from dogu.fleet.tasks import Task
+from dogu.fleet.tasks import Task, Work
 from dogu.language import plain, speak, spoken, told
 
 _CPUS = 0.25  # a processor runs several: an agent waits for its model most of the time

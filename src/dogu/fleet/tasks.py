@@ -59,6 +59,13 @@ class Task(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     submodules: bool = False
 
 
+class Work(msgspec.Struct, frozen=True):
+    """A task that was begun: what a worker is sent."""
+
+    task: Task
+    attempt: int
+
+
 def read_tasks(path: str) -> Iterator[Task]:
     """Read tasks from a file (`.jsonl`, `.csv`) or a folder of prompts, in order; relative places are beside it.
 

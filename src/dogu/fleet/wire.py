@@ -6,10 +6,10 @@ from typing import TypeAlias
 
 import msgspec
 
-from dogu.fleet.attempt import Work
 from dogu.fleet.limits import Spent
 from dogu.fleet.plan import Plan
 from dogu.fleet.rows import Row
+from dogu.fleet.tasks import Work
 from dogu.language import plain
 
 

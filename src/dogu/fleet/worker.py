@@ -10,9 +10,10 @@ import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
-from dogu.fleet.attempt import Attempts, Work
+from dogu.fleet.attempt import Attempts
 from dogu.fleet.limits import Spent
 from dogu.fleet.store import WORKERS_LOCK
+from dogu.fleet.tasks import Work
 from dogu.fleet.wire import Begin, Done, FromWorker, Granted, Run, ToWorker, Used, Wants, line_of
 from dogu.language import speak
 from dogu.serve.private_streams import lines_of, private_input, private_output
