@@ -163,7 +163,10 @@ def tree(root: Path) -> dict[str, str]:
     for folder, folders, files in os.walk(root):
         for name in (".", *folders, *files) if folder == str(root) else (*folders, *files):
             path = os.path.join(folder, name)
-            status = os.lstat(path)
+            try:
+                status = os.lstat(path)
+            except PermissionError:  # its folder is closed to its owner
+                continue
             held = ""
             if stat.S_ISLNK(status.st_mode):
                 held = os.readlink(path)

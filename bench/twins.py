@@ -1,8 +1,9 @@
 """Random commands beside bare twins: `DOGU_TWINS` (60) runs a rung, `DOGU_SEED` (14) chooses them.
 
-A run is one to three random commands over a small random tree, done by dogu, in layers or watched, and by bash alone in
-a copy: both must leave the same. Then all is undone and redone, call by call, and each tree on the way must be one that
-was there before. Prints the commands of each run that went wrong, by its seed.
+A run is one to three random commands over a small random tree, done by dogu, in layers (the machine's root's, and those
+that another user gets) or watched, and by bash alone in a copy: both must leave the same. Then all is undone and
+redone, call by call, and each tree on the way must be one that was there before. Prints the commands of each run that
+went wrong, by its seed.
 """
 
 from __future__ import annotations
@@ -14,13 +15,20 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from bench.day import environment, tree, without_git
 from bench.measure import row
 
 _RUNS, _SEED = int(os.environ.get("DOGU_TWINS", "60")), int(os.environ.get("DOGU_SEED", "14"))
-_RUNGS = {"in layers": "", "watched": "sleep 0 &\n"}  # what goes on in the background has no layer
+_AS_USER = ("unshare", "-Ur")
+_RUNGS = {  # what a command begins with, and what starts it
+    "in layers": ("", ()),
+    "in a user's layers": ("", _AS_USER),
+    "watched": ("sleep 0 &\n", ()),  # what goes on in the background has no layer
+}
 _FOLDERS = ("a", "b", "c", "a/x", "b/y", "c/z", "a/x/q")
 _NAMES = ("f", "g", "h", "i", "F", "-o", "ü", "a b", "n\nl", "\udcff")
 _LINKS = ("../a", "g", "/nowhere/else", "a/x", ".", "nowhere", "../b/f")
@@ -141,14 +149,14 @@ _CALLS = (
 def main() -> None:
     """Print how many runs went wrong; exits with 1 where one did."""
     wrong = 0
-    for rung, before in _RUNGS.items():
-        seeds = [seed for seed in range(_SEED, _SEED + _RUNS) if not _is_right(seed, before)]
+    for rung, (before, starter) in _RUNGS.items():
+        seeds = [seed for seed in range(_SEED, _SEED + _RUNS) if not _is_right(seed, before, starter)]
         row(f"{_RUNS} runs {rung}", f"{len(seeds)} wrong {seeds or ''}", "0")
         wrong += len(seeds)
     sys.exit(bool(wrong))
 
 
-def _is_right(seed: int, before: str) -> bool:
+def _is_right(seed: int, before: str, starter: Sequence[str]) -> bool:
     chance = random.Random(seed)
     with tempfile.TemporaryDirectory(dir=os.environ.get("DOGU_DAY_FOLDER"), ignore_cleanup_errors=True) as folder:
         base = Path(folder)
@@ -156,19 +164,20 @@ def _is_right(seed: int, before: str) -> bool:
         _build(root, chance)
         subprocess.run(["cp", "-a", root, twin], check=True)
         commands = [before + _command(chance) for _ in range(chance.choice((1, 1, 2, 3)))]
-        problem = _lived(base, root, twin, commands)
+        problem = _lived(base, root, twin, commands, starter)
         subprocess.run(["chmod", "-R", "u+rwX", base], check=False, capture_output=True)
     if problem:
         print(f"seed {seed}: {problem} of {commands}", flush=True)
     return not problem
 
 
-def _lived(base: Path, root: Path, twin: Path, commands: list[str]) -> str:
+def _lived(base: Path, root: Path, twin: Path, commands: list[str], starter: Sequence[str]) -> str:
     """Do, undo and redo it; say what went wrong."""
     trees = [tree(root)]
+    dogu = partial(_run, base, root, *starter, sys.executable, "-m", "dogu")
     for command in commands:
-        _dogu(base, root, "call", "--approval-mode", "yolo", "run_shell_command", json.dumps({"command": command}))
-        subprocess.run(["bash", "-c", command], cwd=twin, env=_environment(base), capture_output=True, check=False)
+        dogu("call", "--approval-mode", "yolo", "run_shell_command", json.dumps({"command": command}))
+        _run(base, twin, *starter, "bash", "-c", command)
         trees.append(tree(root))
         wanted, found = without_git(tree(twin)), without_git(trees[-1])
         if wanted != found:
@@ -178,7 +187,7 @@ def _lived(base: Path, root: Path, twin: Path, commands: list[str]) -> str:
         for _ in commands:  # a call may have changed nothing that a tree shows
             if trees[at] == trees[goal]:
                 break
-            _dogu(base, root, what)
+            dogu(what)
             now, ahead = tree(root), range(at, goal + on, on)
             at = next((number for number in ahead if trees[number] == now != trees[at]), at)
             if now != trees[at]:
@@ -188,9 +197,9 @@ def _lived(base: Path, root: Path, twin: Path, commands: list[str]) -> str:
     return ""
 
 
-def _dogu(base: Path, root: Path, *argv: str) -> None:
-    dogu = [sys.executable, "-m", "dogu", *argv]
-    subprocess.run(dogu, cwd=root, env=_environment(base), stdin=subprocess.DEVNULL, capture_output=True, check=False)
+def _run(base: Path, folder: Path, *argv: str) -> None:
+    environment = _environment(base)
+    subprocess.run(argv, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)
 
 
 def _environment(base: Path) -> dict[str, str]:

@@ -112,10 +112,16 @@ os.rename("empty", "hollow", src_dir_fd=descriptor, dst_dir_fd=descriptor)
 """
 
 
-def test_a_user_s_own_layer_renames_folders_as_the_system_does(program: Program) -> None:
-    words = (shutil.which("unshare") or "", "-Ur")
+@pytest.fixture
+def as_user() -> list[str]:
+    """What a program is started by to be a user whose layers aren't the machine's root's."""
+    words = [shutil.which("unshare") or "", "-Ur"]
     if not words[0] or subprocess.run([*words, "true"], capture_output=True, check=False).returncode:
         pytest.skip("no namespaces of a user's own here")
+    return words
+
+
+def test_a_user_s_own_layer_renames_folders_as_the_system_does(program: Program, as_user: list[str]) -> None:
     for path in ("dir/sub", "dir/empty", "full/of"):
         (program.root / path).mkdir(parents=True)
     (program.root / "dir/a").write_text("a\n")
@@ -133,7 +139,7 @@ def test_a_user_s_own_layer_renames_folders_as_the_system_does(program: Program)
 
     def dogu(*argv: str) -> CompletedProcess[bytes]:
         return subprocess.run(
-            [*words, *PROGRAM, *argv], cwd=program.root, env=program.environ(), capture_output=True, check=False
+            [*as_user, *PROGRAM, *argv], cwd=program.root, env=program.environ(), capture_output=True, check=False
         )
 
     command = json.dumps({"command": "python3 rename.py 2>&1"})
@@ -147,10 +153,9 @@ def test_a_user_s_own_layer_renames_folders_as_the_system_does(program: Program)
     assert _facts(program) == before
 
 
-def test_a_user_s_own_layer_renames_a_folder_that_is_deeper_than_a_path_may_be_long(program: Program) -> None:
-    words = (shutil.which("unshare") or "", "-Ur")
-    if not words[0] or subprocess.run([*words, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("no namespaces of a user's own here")
+def test_a_user_s_own_layer_renames_a_folder_that_is_deeper_than_a_path_may_be_long(
+    program: Program, as_user: list[str]
+) -> None:
     (program.root / "top").mkdir()
     deepest = os.open(program.root / "top", os.O_PATH)
     for _ in range(20):
@@ -158,12 +163,52 @@ def test_a_user_s_own_layer_renames_a_folder_that_is_deeper_than_a_path_may_be_l
         below = os.open("d" * 250, os.O_PATH, dir_fd=deepest)
         os.close(deepest)
         deepest = below
-    argv = (*words, *PROGRAM, "call", "--approval-mode", "yolo", "run_shell_command", '{"command": "mv top moved"}')
+    argv = (*as_user, *PROGRAM, "call", "--approval-mode", "yolo", "run_shell_command", '{"command": "mv top moved"}')
     done = subprocess.run(argv, cwd=program.root, env=program.environ(), capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
     os.close(deepest)
     assert os.listdir(program.root) == ["moved"]
     assert b"without one" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo more >> dir/a",
+        "chmod 600 dir/a",
+        "tar cf n.tar dir/a; rm dir/a; tar xf n.tar; rm n.tar",
+        "mv dir/a b",
+        "echo more >> dir/a; mv dir/a b",
+        "ln dir/a b; echo more >> b",
+        "mv dir moved",
+        "cd dir; mv ../dir ../moved; echo more > new",
+        "python3 -c \"import os; f = os.open('dir', os.O_RDONLY); os.rename('dir', 'moved'); "
+        "os.close(os.open('new', os.O_CREAT, dir_fd=f))\"",
+    ],
+)
+def test_in_a_user_s_own_layer_files_of_several_names_and_open_folders_are_what_they_are_without(
+    command: str, program: Program, as_user: list[str]
+) -> None:
+    (program.root / "dir").mkdir()
+    (program.root / "dir/a").write_text("a\n")
+    os.link(program.root / "dir/a", program.root / "name")
+    before = _facts(program)
+    twin = program.root.parent / "twin"
+    subprocess.run(["cp", "-a", program.root, twin], check=True)
+    subprocess.run(["bash", "-c", command], cwd=twin, check=True)
+
+    def dogu(*argv: str) -> None:
+        argv = (*as_user, *PROGRAM, *argv)
+        done = subprocess.run(argv, cwd=program.root, env=program.environ(), capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+    dogu("call", "--approval-mode", "yolo", "run_shell_command", json.dumps({"command": command}))
+    after = _facts(program)
+    assert after == _facts(Program(twin, program.home))
+    dogu("undo")
+    assert _facts(program) == before
+    dogu("redo")
+    assert _facts(program) == after
 
 
 def _facts(program: Program) -> dict[str, object]:

@@ -237,6 +237,7 @@ SWAP = "python3 -c \"import ctypes; ctypes.CDLL(None).renameat2(-100, b'a', -100
         "mv d new; mkdir -p d/e",
         "cp d/a x; rm a d/a; echo new > a; mv x d/a; ln d/a d/b",
         "cp d/a x; rm d/a; mv x d/a; ln -f d/a same",
+        "echo more >> a; mv a same",
         "cp same other; ln -f other same",
         "mv d e; chmod 600 a",
         "ln a b; rm -rf d; mv closed d",

@@ -208,6 +208,8 @@ class ChangeWatch:
         contents: list[bytes] = []
         size = 0
         names = self._names(changes)
+        was = {change.path: change.before.stamp[2] if change.before else 0 for change in changes}
+        became = {change.path: change.after.stamp[2] if change.after else 0 for change in changes}
         for change in changes:
             is_unsure = is_known is None or not is_known(change)
             if change.is_time_only and is_unsure:
@@ -225,9 +227,8 @@ class ChangeWatch:
                 before = msgspec.structs.replace(before, digest=digest_of(data), size=len(data), where=size)
                 contents.append(data)
                 size += len(data)
-            before, after = (
-                _with_peers(*each, change.path, names) for each in ((before, change.before), (after, change.after))
-            )
+            before = _with_peers(before, change.before, change.path, names, was)
+            after = _with_peers(after, change.after, change.path, names, became)
             outside = not is_inside(change.path)
             records.append(ChangeRecord(os.fsencode(change.path), before, after, outside, is_unsure=is_unsure))
         return records, contents
@@ -284,7 +285,7 @@ class ChangeWatch:
         return msgspec.structs.replace(state, where=KEPT_APART) if kept.file_of(state) else state
 
     def _names(self, changes: Sequence[TreeChange]) -> dict[int, list[str]]:
-        """Return all names, by inode, that the changed files had of which there were several."""
+        """Return all names, by inode, that the changed files had, before or after, of which there were several."""
         rows = [
             (change.path, row) for change in changes for row in (change.before, change.after) if row and row.links > 1
         ]
@@ -334,11 +335,15 @@ class ToldOf:
         self.last = written, later
 
 
-def _with_peers(state: State, row: SnapshotRow | None, path: str, names: Mapping[int, Sequence[str]]) -> State:
+def _with_peers(
+    state: State, row: SnapshotRow | None, path: str, names: Mapping[int, Sequence[str]], inodes: Mapping[str, int]
+) -> State:
+    """Add a file's other names at that time, when the changed paths had these inodes."""
     if row is None or row.links < 2:
         return state
-    others = tuple(os.fsencode(other) for other in names.get(row.stamp[2], ()) if other != path)
-    return msgspec.structs.replace(state, peers=others)
+    inode = row.stamp[2]
+    others = [other for other in names.get(inode, ()) if other != path and inodes.get(other, inode) == inode]
+    return msgspec.structs.replace(state, peers=tuple(map(os.fsencode, others)))
 
 
 class OwnWrite(NamedTuple):

@@ -15,9 +15,11 @@ import os
 import socket
 import stat
 import struct
+from collections import Counter
 from contextlib import suppress
 from typing import NamedTuple
 
+from dogu.workspace.launcher import tree
 from dogu.workspace.launcher.landlock import no_new_privileges
 from dogu.workspace.launcher.layers import holds_renames
 from dogu.workspace.launcher.libc import libc
@@ -46,11 +48,14 @@ def tell_renames(to: socket.socket) -> None:
 
 
 class Renames(Notices):
-    """Does renames of folders in the kernel's stead. `refused`: one could not be done."""
+    """Does renames of folders in the kernel's stead.
+
+    `refused`: one could not be done. `parted`: a file of several names may have been, and is one of its own since.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self.refused = False
+        self.refused = self.parted = False
         self._told = _CALLS[os.uname().machine]
 
     def decide(self, notice: Notice) -> int | None:
@@ -62,6 +67,7 @@ class Renames(Notices):
             old_place, old = self._place(notice.pid, path_of(notice, *((None, 0) if is_plain else (0, 1))), opened)
             status = os.stat(old, dir_fd=old_place, follow_symlinks=False)
             if not stat.S_ISDIR(status.st_mode):
+                self.parted = self.parted or _have_other_names([_path_in(old_place, old)])
                 return None
             new_place, new = self._place(notice.pid, path_of(notice, *((None, 1) if is_plain else (2, 3))), opened)
             if not self.still_waits(notice):  # else the names may be another process's as well
@@ -69,13 +75,46 @@ class Renames(Notices):
             number = self._by_kernel(old_place, old, new_place, new, flags)
             if number != errno.EXDEV or os.fstat(old_place).st_dev != os.fstat(new_place).st_dev:
                 return number
-            if not flags & ~_NO_REPLACE:
-                number = _by_pieces(old_place, old, new_place, new, flags)
+            if not flags & ~_NO_REPLACE and not _is_held(_path_in(old_place, old)):
+                number = self._by_pieces(old_place, old, new_place, new, flags)
             self.refused = self.refused or number == errno.EXDEV
             return number
         finally:
             for descriptor in opened:
                 os.close(descriptor)
+
+    def _by_pieces(self, old_place: int, old: bytes, new_place: int, new: bytes, flags: int) -> int:
+        """Make the new folder, move over what is in the old one, and remove that; return the error's number, or 0."""
+        try:
+            top = os.stat(old, dir_fd=old_place, follow_symlinks=False)
+            entries = _entries(old_place, old)
+            if entries is None:
+                return errno.EXDEV
+            if flags & _NO_REPLACE and _is_there(new_place, new):
+                return errno.EEXIST
+            with suppress(FileNotFoundError):
+                os.rmdir(new, dir_fd=new_place)
+            os.mkdir(new, 0o700, dir_fd=new_place)
+        except OSError as error:
+            return error.errno or errno.EIO
+        path = _path_in(old_place, old)
+        self.parted = self.parted or _have_other_names([b"/".join((path, *entry.parts)) for entry in entries])
+        source, target = os.open(old, _FOLDER, dir_fd=old_place), os.open(new, _FOLDER, dir_fd=new_place)
+        moving = _Moving(source, target)
+        try:
+            for entry in entries:
+                moving.move(entry)
+            moving.finish([*entries, _Entry((), top)])
+            os.rmdir(old, dir_fd=old_place)
+        except OSError as error:
+            moving.back()
+            with suppress(OSError):
+                os.rmdir(new, dir_fd=new_place)
+            return error.errno or errno.EIO
+        finally:
+            os.close(source)
+            os.close(target)
+        return 0
 
     def _by_kernel(self, old_place: int, old: bytes, new_place: int, new: bytes, flags: int) -> int:
         done = libc().syscall(self._told[2], old_place, old, new_place, new, flags)
@@ -103,36 +142,32 @@ class _Entry(NamedTuple):
     status: os.stat_result
 
 
-def _by_pieces(old_place: int, old: bytes, new_place: int, new: bytes, flags: int) -> int:
-    """Make the new folder, move over what is in the old one, and remove that; return the error's number, or 0."""
-    try:
-        top = os.stat(old, dir_fd=old_place, follow_symlinks=False)
-        entries = _entries(old_place, old)
-        if entries is None:
-            return errno.EXDEV
-        if flags & _NO_REPLACE and _is_there(new_place, new):
-            return errno.EEXIST
-        with suppress(FileNotFoundError):
-            os.rmdir(new, dir_fd=new_place)
-        os.mkdir(new, 0o700, dir_fd=new_place)
-    except OSError as error:
-        return error.errno or errno.EIO
-    source, target = os.open(old, _FOLDER, dir_fd=old_place), os.open(new, _FOLDER, dir_fd=new_place)
-    moving = _Moving(source, target)
-    try:
-        for entry in entries:
-            moving.move(entry)
-        moving.finish([*entries, _Entry((), top)])
-        os.rmdir(old, dir_fd=old_place)
-    except OSError as error:
-        moving.back()
+def _path_in(place: int, name: bytes) -> bytes:
+    return os.path.join(os.readlink(b"/proc/self/fd/%d" % place), name)
+
+
+def _have_other_names(paths: list[bytes]) -> bool:
+    """Whether a file has names elsewhere below the layer, where this process is: the layer parts it from them."""
+    found: list[os.stat_result] = []
+    for path in paths:
         with suppress(OSError):
-            os.rmdir(new, dir_fd=new_place)
-        return error.errno or errno.EIO
-    finally:
-        os.close(source)
-        os.close(target)
-    return 0
+            found.append(os.lstat(path))
+    names = Counter((status.st_dev, status.st_ino) for status in found)
+    return any(
+        names[status.st_dev, status.st_ino] < status.st_nlink for status in found if not stat.S_ISDIR(status.st_mode)
+    )
+
+
+def _is_held(path: bytes) -> bool:
+    """Whether a process of the command is in a folder, or has one of it open, which would be no longer there."""
+    for pid in tree.survivors(os.getpid()):
+        with suppress(OSError):  # it has ended
+            held = b"/proc/%d/fd" % pid
+            for link in (b"/proc/%d/cwd" % pid, *(os.path.join(held, each) for each in os.listdir(held))):
+                with suppress(OSError):  # closed meanwhile
+                    if (os.readlink(link) + b"/").startswith(path + b"/") and stat.S_ISDIR(os.stat(link).st_mode):
+                        return True
+    return False
 
 
 class _Moving:

@@ -445,6 +445,7 @@ class Supervisor:
             "bytes": self._bytes(),
             "foreground": self._terminal.foreground() if self._terminal else 0,
             "refused_rename": bool(self._renames and self._renames.refused),
+            "parted_names": bool(self._renames and self._renames.parted),
             "failure": next((ring.failure for ring in self._rings.values() if ring.failure), ""),
         }
 

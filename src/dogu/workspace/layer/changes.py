@@ -220,8 +220,16 @@ class _Reader:
         )
         has_names = old is not None and (old.st_nlink > 1 or (new.st_nlink > 1 and not is_it))
         parts = self._tells_origins and has_names and not in_place
-        path, source = os.path.join(pair.folder.path, name), f"{pair.folder.upper}/{name}"
-        yield StagedChange(path, source, was_there=was_there, in_place=in_place, parts=parts, has_marks=bool(marks))
+        is_either = old is not None and old.st_nlink > 1 and not (self._tells_origins or is_copied)
+        yield StagedChange(
+            os.path.join(pair.folder.path, name),
+            f"{pair.folder.upper}/{name}",
+            was_there=was_there,
+            in_place=in_place,
+            parts=parts,
+            is_either=is_either,
+            has_marks=bool(marks),
+        )
 
     def _below(self, pair: _Pair, name: str) -> os.stat_result | None:
         is_moved = bool(self._moved) and os.path.join(pair.folder.lower, name) in self._moved

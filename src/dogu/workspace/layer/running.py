@@ -73,6 +73,14 @@ _IS_HELD = _Unfit(
         "Another program has open or locked what this changes, so its changes can't be shown before they are kept."
     ),
 )
+_HAS_NAMES = _Unfit(
+    sentence(
+        "It changes files of several names (hard links), which a layer can't keep together, so it ran without one: "
+        "`dogu undo` leaves what somebody else may have changed, unless you add `--unsure`."
+    ),
+    sentence("Some files that it changed have other names (hard links): those still hold what they held."),
+    sentence("Some files that it changed have other names (hard links): those still hold what they held."),
+)
 
 
 class How(msgspec.Struct, frozen=True):
@@ -162,8 +170,12 @@ class CommandRunner:
         """Say why the command would have done something else without its layer; None where it wouldn't."""
         if _wanted_to_rename(result):
             return _RENAMES
-        is_held = ending is not Ending.DISCARD and await settling.changes_held(result.background_pids)
-        return _IS_HELD if is_held else None
+        if ending is Ending.DISCARD:
+            return None
+        pids = result.background_pids
+        if await settling.changes_held(pids):
+            return _IS_HELD
+        return _HAS_NAMES if result.parted_names or await settling.parts_names(pids) else None
 
     def _reaches_unasked(self) -> bool:
         sandbox = self._find_sandbox()

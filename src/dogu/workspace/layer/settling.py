@@ -54,6 +54,15 @@ class Settling:
         self._ask = ask
         self._read: Sequence[StagedChange] | None = None
 
+    async def parts_names(self, pids: Sequence[int] = ()) -> bool:
+        """Whether it isn't known if the command wrote to a file of several names, or put another in its place."""
+        if pids:
+            return False
+        try:
+            return any(change.is_either for change in await _in_thread(self._changes))
+        except OSError:
+            return False  # met again when it is put in place
+
     async def changes_held(self, pids: Sequence[int] = ()) -> bool:
         """Whether the command changed what another program holds; `pids` of its own are still running, and stay."""
         if pids:
@@ -64,8 +73,12 @@ class Settling:
             return False  # met again when it is put in place: what it did is set aside then
 
     def _are_held(self) -> bool:
-        self._read = changes_in(self._layers)
-        return self._commands.held(self._layers, self._read)
+        return self._commands.held(self._layers, self._changes())
+
+    def _changes(self) -> Sequence[StagedChange]:
+        if self._read is None:
+            self._read = changes_in(self._layers)
+        return self._read
 
     async def settle(self, ending: Ending, pgid: int = 0, pids: Sequence[int] = ()) -> Settled:
         """Keep what is to be kept, and remove the layers. `pids` of the group `pgid` are still running in them.
@@ -113,7 +126,7 @@ class Settling:
         return _SetAsideError(ErrorKind.IO_ERROR, message)
 
     async def _settled(self, ending: Ending) -> Settled:
-        changes = await _in_thread(changes_in, self._layers) if self._read is None else self._read
+        changes = await _in_thread(self._changes)
         if not changes:
             return Settled()
         seen = await _in_thread(shown, changes, self._roots[0])

@@ -142,6 +142,7 @@ class LocalProcesses:
             error=error_of(command, facts),
             background_pids=tuple(facts["pids"]),
             refused_rename=facts.get("refused_rename", False),
+            parted_names=facts.get("parted_names", False),
             timed_out=facts["reason"] in ("timeout", "idle"),
             truncated=truncated,
             output_bytes=sum(facts["bytes"].values()),
