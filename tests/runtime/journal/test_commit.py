@@ -238,6 +238,7 @@ SWAP = "python3 -c \"import ctypes; ctypes.CDLL(None).renameat2(-100, b'a', -100
         "cp d/a x; rm a d/a; echo new > a; mv x d/a; ln d/a d/b",
         "cp d/a x; rm d/a; mv x d/a; ln -f d/a same",
         "echo more >> a; mv a same",
+        "mv d empty/d; mv empty n; ln -f a same; rm a",
         "cp same other; ln -f other same",
         "mv d e; chmod 600 a",
         "ln a b; rm -rf d; mv closed d",

@@ -95,9 +95,8 @@ class _Places:
         if place in self._changed:
             return ""
         above = place
-        while (above := os.path.dirname(above)) != "/":
+        while (above := os.path.dirname(above)) not in ("/", moved_to):
             change = self._changed.get(above)
-            is_another = change is not None and change.moved_from and above != moved_to
-            if change is not None and (is_another or not change.is_folder):
+            if change is not None and (change.moved_from or not change.is_folder):
                 return ""
         return place
