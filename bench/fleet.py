@@ -1,4 +1,5 @@
-"""What a fleet costs a task, beside mini-swe-agent's batch at the same fake server in one run.
+"""What a fleet costs a task, beside mini-swe-agent's batch at the same fake server in one run, and beside nothing but
+the commands: what those cost by themselves, each a `bash -c` of a bare loop, bare and in bubblewrap, no agent is below.
 
 `DOGU_FLEET_TASKS` (60) tasks of ten shell calls, and of ten files read: dogu by its tool, mini-swe-agent by `cat`.
 `MINI_SWE_AGENT` names the Python of an environment that has
@@ -9,6 +10,7 @@ that is shared counted in parts (PSS).
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import subprocess
@@ -26,6 +28,8 @@ _CALLS = 10
 _AT_ONCE = 200
 _QUEUED = 100_000
 _JOBS = 8
+_LIBC = ctypes.CDLL(None)
+_KCMP_VM = 1  # kcmp(2)
 _GIVEN = "".join(f"{number} a line of a file that is read\n" for number in range(100))
 
 # One answer for everyone: a shell call until ten have been answered, then the end. Streamed where that is asked for.
@@ -109,6 +113,22 @@ with concurrent.futures.ThreadPoolExecutor(max_workers=jobs) as pool:
     list(pool.map(one, range(count)))
 """
 
+# A task's commands alone, one after another, as any program starts them; with words of bubblewrap's before each.
+_COMMANDS = """
+import os, subprocess, sys
+for number in range(int(sys.argv[2])):
+    root = f"{sys.argv[1]}/{number}"
+    os.makedirs(root)
+    for done in range(10):
+        words = [*sys.argv[3:], "bash", "-c", f"echo {done} >> numbers.txt; cat numbers.txt"]
+        subprocess.run(words, cwd=root, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+    assert open(f"{root}/numbers.txt").read() == "".join(f"{n}\\n" for n in range(10))
+"""
+_BOX = (
+    "bwrap --ro-bind / / --bind {} {} --dev /dev --proc /proc --unshare-pid --unshare-net --die-with-parent "
+    "--as-pid-1"  # else it doesn't wait for its own init, and the kernel counts nothing of what ran
+)
+
 # The agents alone, in one process, as the fleet's workers run them: no worlds, patches, pages, rows.
 _BARE = """
 import os, sys, anyio
@@ -185,7 +205,12 @@ def main() -> None:
             bare = _tree(words, environment)
             _tell(f"dogu's agents alone, sandbox {name}", bare, count)
             row("what the fleet adds", f"{(fleet.cpu_s / bare.cpu_s - 1) * 100:.0f} % CPU", "5 %")
+        floor = _commands(place / "commands", count)
+        _commands(place / "boxed-commands", count, _BOX.format(place, place).split())
+        row("dogu without a sandbox to its commands alone, CPU", f"{free.cpu_s / floor.cpu_s:.1f}", "")
         mini = _mini(place / "mini", count, server)
+        if mini is not None:
+            row("the commands alone to mini-swe-agent, CPU", f"{floor.cpu_s / mini.cpu_s:.2f}", "")
         _beside("", mini, boxed, free)
     with tempfile.TemporaryDirectory() as base, _Server(_CALLS, 0.0, "reads") as server:
         place = Path(os.path.realpath(base))
@@ -209,6 +234,12 @@ def _mini(place: Path, count: int, server: _Server, given: str = "") -> Tree | N
     mini = _tree(words, {**os.environ, "HOME": str(place), "MSWEA_SILENT_STARTUP": "1"})
     _tell(f"{'ten files read: ' if given else ''}mini-swe-agent, without one", mini, count)
     return mini
+
+
+def _commands(place: Path, count: int, box: Sequence[str] = ()) -> Tree:
+    alone = _tree([sys.executable, "-c", _COMMANDS, str(place), str(count), *box], os.environ)
+    _tell(f"the commands alone{', in bubblewrap' if box else ''}", alone, count)
+    return alone
 
 
 def _beside(what: str, mini: Tree | None, boxed: Tree, free: Tree | None = None) -> None:
@@ -316,11 +347,17 @@ def _memory_mb(pid: int) -> float:
     found, waiting = 0.0, [pid]
     while waiting:
         one = waiting.pop()
-        waiting += children.get(one, ())
+        waiting += [each for each in children.get(one, ()) if not _shares_all(one, each)]
         with suppress(OSError):
             rollup = Path("/proc", str(one), "smaps_rollup").read_text()
             found += sum(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:")) / 1024
     return found
+
+
+def _shares_all(parent: int, child: int) -> bool:
+    """Whether a child has its parent's memory itself, as one of `vfork` until it is another program."""
+    number = {"x86_64": 312, "aarch64": 272}.get(os.uname().machine)
+    return number is not None and _LIBC.syscall(number, parent, child, _KCMP_VM, 0, 0) == 0
 
 
 if __name__ == "__main__":

@@ -8,9 +8,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, assert_never
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
 from dogu.agent.budget import usd
 from dogu.fleet.driver import Begun, Ended, FleetEvent, PutBack, Watch
 from dogu.fleet.rows import Row
@@ -92,6 +89,9 @@ def shown(counts: Counts) -> Generator[Watch]:
 
 @contextmanager
 def _bar(tally: Tally) -> Generator[Watch]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
     stream = sys.stderr
     console = Console(file=stream.behind if isinstance(stream, VisibleStream) else stream)
     columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), TimeRemainingColumn())
