@@ -88,6 +88,19 @@ def test_a_damaged_file_is_told_as_such_with_what_is_left(tmp_path: Path, statem
         list(map(repr, (fleet.counts(), fleet.plan, fleet.task("t0"))))
 
 
+def test_a_run_that_meets_damage_stops_and_says_what_begins_anew_but_not_to_resume(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    changed_by_hand(tmp_path / "out", "ALTER TABLE tasks DROP COLUMN begun").close()  # which only the next task needs
+    assert main(["fleet", "resume", str(tmp_path / "out")]) == 53
+    said = capsys.readouterr().out
+    assert "2 of 3 done" in said
+    assert "is damaged (no such column: begun)" in said
+    assert "begins anew" in said
+    assert "continues" not in said
+
+
 def test_a_file_that_is_no_database_any_more_is_told_as_damaged(tmp_path: Path) -> None:
     changed_by_hand(tmp_path / "out").close()
     (tmp_path / "out" / "fleet.sqlite").write_bytes(b"garbage" * 1000)

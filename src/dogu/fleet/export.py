@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import csv
 import os
-import stat
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any, BinaryIO
@@ -26,6 +25,7 @@ from dogu.fleet.store import Fleet
 from dogu.language import told
 from dogu.serve.trajectory import trajectory_of
 from dogu.version import __version__
+from dogu.workspace.private_file import whole_file
 
 Write = Callable[[bytes], object]
 FOLDERS = ("traj",)
@@ -79,27 +79,10 @@ def _export_folder(fleet: Fleet, folder: str) -> None:
             file.write(msgspec.json.format(msgspec.json.encode(messages(fleet, row))))
 
 
-@contextmanager
-def _whole(path: str) -> Generator[BinaryIO]:
-    """Open a file that takes its place when all is written; what is there is left alone else. Raises OSError."""
-    real = os.path.realpath(path)
-    mode = os.stat(real).st_mode if os.path.lexists(real) else None
-    if mode is not None and not stat.S_ISREG(mode):  # a pipe takes it as it comes, a folder refuses
-        with open(real, "wb") as file:
-            yield file
-        return
-    beside = f"{real}.{os.urandom(4).hex()}.tmp"
-    with open(beside, "xb") as file:
-        try:
-            yield file
-            if mode is not None:
-                os.chmod(beside, stat.S_IMODE(mode))
-            file.close()
-            os.replace(beside, real)
-        except BaseException:
-            file.close()
-            os.unlink(beside)
-            raise
+def _whole(path: str) -> AbstractContextManager[BinaryIO]:
+    """Open a file that takes its place when all is written; a pipe takes it as it comes. Raises OSError."""
+    is_file = os.path.isfile(path) or not os.path.exists(path)
+    return whole_file(path) if is_file else open(path, "wb")
 
 
 def patch_text(fleet: Fleet, row: Row) -> str:

@@ -13,7 +13,7 @@ import stat
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 import msgspec
 
@@ -58,13 +58,27 @@ def write_private_file(path: str, data: bytes, *, is_synced: bool = True, mode: 
 
     Raises OSError, also where anything but a regular file is there; then what was there is still there.
     """
+    with whole_file(path, is_synced=is_synced, mode=mode) as file:
+        file.write(data)
+
+
+@contextmanager
+def whole_file(path: str, *, is_synced: bool = True, mode: int | None = None) -> Generator[BinaryIO]:
+    """Open a file that takes its place when all is written, as `write_private_file` writes one.
+
+    Without a `mode` it has that of the file it replaces, and a new one that of any new file.
+    """
     path = _regular_or_nothing(path)
+    if mode is None and os.path.exists(path):
+        mode = stat.S_IMODE(os.stat(path).st_mode)
     beside = f"{path}.{os.urandom(4).hex()}.tmp"
-    descriptor = fs.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | fs.O_CLOEXEC, 0o600)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | fs.O_CLOEXEC
+    descriptor = fs.open(beside, flags, 0o666 if mode is None else 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            fs.fchmod(descriptor, mode)
-            file.write(data)
+            if mode is not None:
+                fs.fchmod(descriptor, mode)
+            yield file
             if is_synced:
                 file.flush()
                 fs.fsync(descriptor)
