@@ -245,6 +245,8 @@ SWAP = "python3 -c \"import ctypes; ctypes.CDLL(None).renameat2(-100, b'a', -100
         "cp -a d n; rm -rf d; mv n d; mv d/e d/g; mv d/a d/b",
         "chmod 700 closed; rm -rf closed; mv d closed; rm -rf closed",
         "ln -f a empty/a; rm -rf d; mv empty d",
+        f"mkdir n; cp -p d/a n; {SWAP}".replace("b'a'", "b'n'"),
+        "ln -f d/a other; rm a; mv d n; mv n closed/n; mv closed d",
     ],
 )
 async def test_names_of_a_file_are_what_they_are_without_dogu_and_come_back(

@@ -215,11 +215,13 @@ class Stager:
         target = new.state if leader is None else msgspec.structs.replace(new.state, peers=(os.fsencode(leader),))
         sets_time = leader is None and seen.state.differs_in_time(target)
         parts = change.parts or (moved is not None and max(seen.state.links, moved.state.links) > 1)
-        if seen.state.is_same_as(target) and leader is None and not (sets_time or parts):
+        goes = change.path in self._moved  # what is there, however much it is as what comes
+        is_same = seen.state.is_same_as(target) and not (goes or parts)
+        if is_same and leader is None and not sets_time:
             found.nothing_to_do.append(change.path)
             return
         is_whole = change.path in self._whole
-        is_touched = sets_time and seen.state.is_same_as(target) and not parts
+        is_touched = sets_time and is_same
         is_moved = (target.kind != "folder" or is_whole) and leader is None and not is_touched
         step = Step(
             len(found.changes),
@@ -230,7 +232,7 @@ class Stager:
             is_in_place=change.in_place,
             has_marks=change.has_marks,
             sets_time=sets_time,
-            is_another=leader is not None and not _is_one_file(seen, leader),
+            is_another=leader is not None and (goes or not _is_one_file(seen, leader)),
         )
         before = self._kept_before(step)
         self._record(change, before, target, step.source)

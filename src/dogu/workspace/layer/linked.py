@@ -95,7 +95,7 @@ class _Places:
         if place in self._changed:
             return ""
         above = place
-        while (above := os.path.dirname(above)) not in ("/", moved_to):
+        while (above := os.path.dirname(above)) not in ("/", moved_to):  # the folder that moved is wherever it is
             change = self._changed.get(above)
             if change is not None and (change.moved_from or not change.is_folder):
                 return ""
