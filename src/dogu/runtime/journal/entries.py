@@ -42,7 +42,7 @@ class PathChange(msgspec.Struct, frozen=True):
     def may_have_left(self, now: State) -> bool:
         """Whether the path, as it is now, is as this change left it, or as it was before."""
         known = (self.after, self.before, self.unless_done)
-        return any(state is not None and now.is_same_as(state) for state in known)
+        return any(state is not None and now.says_the_same_as(state) for state in known)
 
     @property
     def sets_time(self) -> bool:
@@ -257,7 +257,7 @@ class Entries(msgspec.Struct):
 def _was_not_done(before: PathChange, change: PathChange) -> bool:
     """Whether a change finds the path as it was before the last one: noted, and cut short before it was done."""
     last = before.before if before.unless_done is None else before.unless_done
-    return last.is_same_as(change.before)
+    return last.says_the_same_as(change.before)
 
 
 def net_changes(entries: Iterable[Entry]) -> tuple[dict[str, PathChange], dict[str, str]]:
@@ -275,7 +275,7 @@ def net_changes(entries: Iterable[Entry]) -> tuple[dict[str, PathChange], dict[s
             if before is None:
                 net[change.path] = change
                 continue
-            if not (before.after.is_same_as(change.before) or _was_not_done(before, change)):
+            if not (before.after.says_the_same_as(change.before) or _was_not_done(before, change)):
                 broken[change.path] = told(
                     "something else changed it between two of these calls, before {title!r}", title=entry.title
                 )

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from dogu.workspace import fs
-from dogu.workspace.digest import digest_of, digest_of_blocks
+from dogu.workspace.digest import digest_of, digest_of_blocks, digest_of_index
 from dogu.workspace.openat import Place
 from dogu.workspace.system import IS_LINUX
 from dogu.workspace.xattrs import KEPT_XATTRS, LAYERS_XATTRS, as_named, read_xattrs
@@ -25,6 +25,7 @@ LARGEST_READ_BYTES = 1 << 30
 LARGEST_READ_ON_COMMIT_BYTES = 4 << 20  # larger ones are known by their stamps
 _STAMP = "stamp:"
 _BLOCK_BYTES = 1 << 20
+_LARGEST_INDEX_BYTES = LARGEST_READ_ON_COMMIT_BYTES
 _BLOCK = 512  # what `st_blocks` counts
 _OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
 
@@ -34,7 +35,8 @@ class State(msgspec.Struct, frozen=True, array_like=True):
 
     `where` is the content's place in the log, `NOT_KEPT` or `KEPT_APART`, which is a file of its own. A mode of -1, an
     owner of (-1, -1), attributes of None and a time of -1 are such as nobody has looked at. `links` counts a file's
-    names (hard links); `peers` are those others that were known then.
+    names (hard links); `peers` are those others that were known then. `says` is the digest of what git's index says,
+    which git writes anew where somebody only looks.
     """
 
     kind: StateKind = "missing"
@@ -49,10 +51,17 @@ class State(msgspec.Struct, frozen=True, array_like=True):
     peers: tuple[bytes, ...] = ()
     links: int = 1
     is_sparse: bool = False
+    says: str = ""
 
     def is_same_as(self, other: State) -> bool:
         """Whether both say the same of the path, wherever the content is kept and whenever it was written."""
         return self.has_same_content(other) and self.has_same_attributes(other)
+
+    def says_the_same_as(self, other: State) -> bool:
+        """Whether both are the same to whoever reads them: what git only remembers of its files may differ."""
+        return self.is_same_as(other) or (
+            self.says != "" and self.says == other.says and self.has_same_attributes(other)
+        )
 
     def has_same_content(self, other: State) -> bool:
         """Whether both say the same of what it is and holds; a file known by its stamp is compared by size and time."""
@@ -273,10 +282,10 @@ def _see_file(folder: int, name: str, status: os.stat_result, known: State, keep
     known = _known_by_stamp(known, status)
     descriptor = fs.open_own(name, _OPEN, dir_fd=folder)
     try:
-        if status.st_size <= max(keep_bytes, _BLOCK_BYTES):
+        if status.st_size <= max(keep_bytes, _BLOCK_BYTES, _LARGEST_INDEX_BYTES if name == "index" else 0):
             data = os.read(descriptor, status.st_size + 1)
             if len(data) == status.st_size:
-                state = msgspec.structs.replace(known, digest=digest_of(data))
+                state = msgspec.structs.replace(known, digest=digest_of(data), says=digest_of_index(data))
                 return Seen(state, status, data if status.st_size <= keep_bytes else None)
             os.lseek(descriptor, 0, os.SEEK_SET)
         blocks = iter(lambda: os.read(descriptor, _BLOCK_BYTES), b"")

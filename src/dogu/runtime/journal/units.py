@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import takewhile
 
@@ -16,6 +17,7 @@ from dogu.runtime.journal.steps import FORCE, Step, UndoRefusal
 from dogu.workspace.held import Head, beside, companions, git_folder, head_of, held, related, untold
 
 _REFS = ("HEAD", "packed-refs", "refs", "worktrees")
+_OBJECT = re.compile("[0-9a-f]{2}/[0-9a-f]{38,62}")
 
 
 class Units:
@@ -186,7 +188,8 @@ def _repositories(
     """
     touched = {folder for each in refused if (folder := git_folder(each.path))}
     for folder in {git_folder(step.path) for step in steps} - touched - {""}:
-        if any(path not in known for path in _newer_refs(folder, since_s)):
+        going = _objects_going(steps, folder)
+        if any(path not in known and _is_in_need(path, going) for path in _newer_refs(folder, since_s)):
             touched.add(folder)
     left: list[Step] = []
     more: list[UndoRefusal] = []
@@ -217,3 +220,27 @@ def _newer_refs(folder: str, since_s: float) -> Iterator[str]:
                     continue
                 if not os.path.isdir(each) and status.st_mtime > since_s:
                     yield each
+
+
+def _objects_going(steps: Sequence[Step], folder: str) -> list[bytes] | None:
+    """Return the hashes of a repository's objects that are to go; None where packs of them are."""
+    store = f"{folder}/objects/"
+    names = [step.path[len(store) :] for step in steps if step.target.kind == "missing" and step.path.startswith(store)]
+    if any(name.endswith(".pack") for name in names):
+        return None
+    return [bytes.fromhex(name.replace("/", "")) for name in names if _OBJECT.fullmatch(name)]
+
+
+def _is_in_need(path: str, going: Sequence[bytes] | None) -> bool:
+    """Whether a file of a repository stands against objects going: a working tree's index only if it names one.
+
+    Git writes indexes anew where somebody only looks (`git status`).
+    """
+    if os.path.basename(path) != "index" or going is None:
+        return True
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read()
+    except OSError:
+        return True
+    return any(each in data for each in going)

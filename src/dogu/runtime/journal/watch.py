@@ -33,7 +33,7 @@ from dogu.runtime.journal.states import (
 )
 from dogu.runtime.journal.words import lost_notes
 from dogu.workspace import fs
-from dogu.workspace.digest import digest_of, digest_of_blocks
+from dogu.workspace.digest import digest_of, digest_of_blocks, digest_of_index
 from dogu.workspace.sandbox.work import mounts_below, repositories
 from dogu.workspace.snapshot.rows import BY_LINK, TOLD
 
@@ -319,6 +319,7 @@ class ChangeWatch:
         else:
             data = self._content(row)
             digest = digest_by_stamp(row.stamp[2], row.size, row.stamp[0]) if data is None else digest_of(data)
+            known = msgspec.structs.replace(known, says=digest_of_index(data or b""))
         return msgspec.structs.replace(known, digest=digest)
 
 

@@ -220,7 +220,9 @@ class _Reader:
         )
         has_names = old is not None and (old.st_nlink > 1 or (new.st_nlink > 1 and not is_it))
         parts = self._tells_origins and has_names and not in_place
-        is_either = old is not None and old.st_nlink > 1 and not (self._tells_origins or is_copied)
+        is_either = (
+            old is not None and old.st_nlink > 1 and not (stat.S_ISDIR(old.st_mode) or self._tells_origins or is_copied)
+        )
         yield StagedChange(
             os.path.join(pair.folder.path, name),
             f"{pair.folder.upper}/{name}",
