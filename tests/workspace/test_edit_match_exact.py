@@ -111,6 +111,10 @@ def test_a_lost_final_line_break_joins_no_lines(path: str) -> None:
     assert written(text, "two: 2\n", "three: 3", path) == "one: 1\nthree: 3\nfour: 4\n"
     assert written("  a: 1\n  b: 2\n", "a: 1\n", "c: 3", path) == "  c: 3\n  b: 2\n"
     assert written("f(\n  a,\n  b)\n", "f(\n  a,\n", "f(a, ", path) == "f(a,   b)\n"
+    assert written("if a {\n  b\n}\n", "if a {\n", "if c {", path) == "if c {\n  b\n}\n"
+    assert written("x:\n  b\n", "x:\n", "y = [", path) == "y = [\n  b\n"
+    assert written("a: 1\n\nb: 2\n", "a: 1\n", "a: 3", path) == "a: 3\n\nb: 2\n"
+    assert written("a: 1\n\nb: 2\n", "a: 1\n", "a: 1", path) == "a: 1\nb: 2\n"
 
 
 @pytest.mark.parametrize("path", ["a.py", "a.json", "a.ts", "A.java"])

@@ -51,7 +51,7 @@ from dogu.workspace.text.omission import is_elision
 MOST_PLACES = 100_000
 _HEADS = frozenset("async class def elif else except finally for if match try while with".split())
 _CLOSERS = ("}", ")", "]")
-_GOES_ON_BEHIND = "([{,=+ \t"
+_GOES_ON_BEHIND = "([{,=+"
 _AROUND_CHARS = 2000
 _OPENS_NOTHING = "the first line of new_string begins a block that has no lines deeper than it"
 _COMMENT_BEHIND = re.compile(r"\s*(?:#|//|/\*|--\s|<!--)")
@@ -141,11 +141,12 @@ def _unjoined(text: str, span: tuple[int, int], old: str, new: str) -> list[Repl
     check_neighbours(text, span, old, new)
     ours, theirs = (string.strip("\n").split("\n") for string in (old, new))
     head = old[0] == "\n" != new[0] and start > 0 and text[start - 1] != "\n"
-    tail = old[-1] == "\n" != new[-1] and text[end : end + 1] not in ("", "\n")
+    tail = old[-1] == "\n" != new[-1] and end < len(text)
     starts_alike = "" != indent_of(ours[0]) == indent_of(theirs[0]) or ours[0].split()[:1] == theirs[0].split()[:1]
     shared = {line.strip() for line in ours} & {line.strip() for line in theirs}
     is_whole = old[0] == "\n" or not text[text.rfind("\n", 0, start) + 1 : start].strip()
-    lacks_end = tail and is_whole and new[-1] not in _GOES_ON_BEHIND
+    is_begun = new[-1] in _GOES_ON_BEHIND and new[-1] != old.rstrip()[-1:] and not text[end : end + 1].isspace()
+    lacks_end = tail and is_whole and not (is_begun or new[-1].isspace())
     is_joined = lacks_end or (head and (starts_alike or any(map(word_chars, shared))))
     return [Replacement(start + head, end - tail, new)] if is_joined else []
 
