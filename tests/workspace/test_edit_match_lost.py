@@ -122,3 +122,57 @@ def test_other_things_between_dots_stand_for_what_was_left_out() -> None:
     text = "CREATE TABLE t (\n    id INT,\n    a TEXT,\n    b TEXT\n);\n"
     new = "    id BIGINT,\n    -- ... other columns ...\n    b TEXT\n"
     assert is_refused(text, "    id INT,\n    a TEXT,\n    b TEXT\n", new, "t.sql")
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "old", "new", "wanted"),
+    [
+        (  # a tab more is a level more, also where one line alone tells
+            "a.go",
+            "func f() {\n\tif a {\n\t\tbuf = g(n)\n\t}\n}\n",
+            "\t\t\tbuf = g(n)\n",
+            "\n\t\t\tif n > 9 {\n\t\t\t\tbuf = g(n)\n\t\t\t}\n",
+            "func f() {\n\tif a {\n\n\t\tif n > 9 {\n\t\t\tbuf = g(n)\n\t\t}\n\t}\n}\n",
+        ),
+        (  # the stars of comments, a blank deeper, are no steps
+            "a.js",
+            "/**\n * A.\n *\n * @a\n * @b\n */\nfunction f() {\n  if (a) {\n    one();\n    two();\n  }\n}\n",
+            "        one();\n        two();",
+            "        if (b) {\n            one();\n        } else {\n            two();\n        }",
+            "/**\n * A.\n *\n * @a\n * @b\n */\nfunction f() {\n  if (a) {\n"
+            "    if (b) {\n      one();\n    } else {\n      two();\n    }\n  }\n}\n",
+        ),
+        (  # what is in tabs isn't as deep as the file has it by accident
+            "a.lua",
+            "function f()\n    if a then\n        one(1)\n        two(2)\n    end\nend\n",
+            "\t\tone(1)\n\t\ttwo(2)",
+            "\tone(3)\n\ttwo(2)",
+            "function f()\n    if a then\n    one(3)\n    two(2)\n    end\nend\n",
+        ),
+    ],
+)
+def test_a_block_that_moves_is_in_the_terms_of_old_string(
+    path: str, text: str, old: str, new: str, wanted: str
+) -> None:
+    assert after(text, old, new, path) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        (
+            "if a:\n    if b:\n        zero()\n        one(1)\n        two(2)\nend()\n",
+            "            one(1)\n            two(2)",
+            "        one(3)\n        two(2)",
+        ),
+        (
+            "def f():\n    if b:\n        one(1)\n        two(2)\n    return 1\n",
+            "    one(1)\n    two(2)",
+            "        one(3)\n        two(2)",
+        ),
+        ("def f():\n    return argv\n", "  return argv", "    return argv"),
+        ("def f():\n    return argv\n", "  return argv", "    return argc"),
+    ],
+)
+def test_a_block_that_moves_by_a_level_looks_like_one_that_is_right(text: str, old: str, new: str) -> None:
+    assert is_refused(text, old, new, "a.py")

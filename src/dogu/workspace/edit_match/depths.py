@@ -142,7 +142,9 @@ def _check_base(ours: list[Line], theirs: list[Line], there: list[Line], written
     if is_same and not moves and len(new) < len(sent) and not any(shared):
         raise UncleanError("a block has lost indentation in new_string, here and there another one")
     _check_kinds([] if is_same else [(ours[i].indent, theirs[j].indent) for i, j in pairs], there)
-    if is_same or any(shared) or theirs[0].indent == ours[0].indent:
+    # By characters that the file hasn't there, `new` is as deep as it is in the terms of `old`, not by accident.
+    is_kind = not {*sent}.isdisjoint(new) and {*sent}.isdisjoint(meant + written[0].indent)
+    if is_same or any(shared) or theirs[0].indent == ours[0].indent or is_kind:
         return
     if new in (sent, meant):
         is_lost = bool(shared) and new == meant != sent and base_of(written) != meant

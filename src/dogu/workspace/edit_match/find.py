@@ -123,6 +123,9 @@ def _as_sent(text: str, span: tuple[int, int], old: str, new: str, path: str) ->
     if head.strip() or not new.strip() or is_fenced(new):
         return []
     check_begin(head + old, head + new, path)
+    is_whole = head and old[0].isspace() and indent_of(new) == head + indent_of(old)
+    if is_whole and "\n" not in old + new:
+        raise UncleanError("whether the line is to stand deeper can't be told: old_string lacks some of its indentation")
     is_empty = opens_nothing(head + new) and not opens_nothing(head + old)
     if is_empty and not still_parses(path, text, spliced(text, [Replacement(*span, new)])):
         raise UncleanError(_OPENS_NOTHING)

@@ -13,7 +13,7 @@ IndentMap = Callable[[str], str | None]  # None: can't be told
 Texts = Callable[[], tuple[str, str]]  # the model's strings, and the file around the place
 
 
-_INDENT = re.compile(r"^([^\S\n]*)\S", re.MULTILINE)
+_INDENT = re.compile(r"^([^\S\n]*)[^\s*]", re.MULTILINE)  # lines of a comment begin with a star, a blank deeper
 OPENERS = (":", "{", "(", "[")  # what deeper lines may follow
 _TAB_WIDTHS = (2, 3, 4, 8)
 _STEPS = (1, 2, 3, 4, 8)  # by how many characters people indent
@@ -116,9 +116,9 @@ def _by_steps(pair: Pair, steps: _Steps, *, often: bool) -> IndentMap | None:
     ours, theirs = steps.model, steps.file
     if ours and theirs and ours != theirs and len(model) * theirs == len(file) * ours and _scale([pair]):
         return _scale([pair])
-    if often or abs(len(model) - len(file)) % (2 if ours == theirs else theirs or ours) == 0:
+    odd = abs(len(model) - len(file)) % 2 == 1 and "\t" not in model  # a tab more is a level more
+    if often or abs(len(model) - len(file)) % (odd + 1 if ours == theirs else theirs or ours) == 0:
         return _shift([pair])
-    odd = abs(len(model) - len(file)) % 2 == 1
     return lambda indent: file if indent == model or (odd and indent == file) else None
 
 

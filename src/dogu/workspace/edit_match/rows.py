@@ -250,11 +250,34 @@ def _words(at: Rows, new: Sequence[str]) -> bool:
 
 def _indentation(at: Rows, new: Sequence[str], pairs: Sequence[tuple[int, int]], *, lost_head: bool) -> bool:
     """Whether the indentation of `new` is the file's, where `old` has another."""
-    shifted = {
+    indents = {
         i: (indent_of(row.text), at.file_indent(i))
         for i, row in enumerate(at.rows)
         if row.units and at.begins_line(i) and not (i == at.head and lost_head)
     }
+    is_file = _is_as_file(at, new, pairs, indents, lost_head=lost_head)
+    if is_file and _are_off_as_one(indents):
+        raise TwoWaysError("whether new_string has the depths of the file or moves all lines by a level can't be told")
+    return is_file
+
+
+def _are_off_as_one(indents: dict[int, tuple[str, str]]) -> bool:
+    """Whether `old` has every line off by as much, and none without indentation or by other characters than the file:
+    what moves by a level then is as deep as the file has it, as is what `new` alone has right.
+    """
+    off = {len(file) - len(mine) for mine, file in indents.values()}
+    return len(off) == 1 and all(mine and {*file} <= {*mine} for mine, file in indents.values())
+
+
+def _is_as_file(
+    at: Rows,
+    new: Sequence[str],
+    pairs: Sequence[tuple[int, int]],
+    shifted: dict[int, tuple[str, str]],
+    *,
+    lost_head: bool,
+) -> bool:
+    """Whether the edges and the lines of `new` are as deep as the file's, rather than as those of `old`."""
     shifts = _shifts(shifted, new, pairs)
     ours, theirs = ({*side} - {0} for side in shifts)
     is_ours, is_simpler = _runs(shifts[0]) < _runs(shifts[1]), len(theirs) < 2 <= len(ours)
