@@ -125,7 +125,7 @@ def _as_sent(text: str, span: tuple[int, int], old: str, new: str, path: str) ->
     check_begin(head + old, head + new, path)
     is_whole = head and old[0].isspace() and indent_of(new) == head + indent_of(old)
     if is_whole and "\n" not in old + new:
-        raise UncleanError("whether the line is to stand deeper can't be told: old_string lacks some of its indentation")
+        raise UncleanError("whether the line is to stand deeper can't be told: old_string lacks some of its blanks")
     is_empty = opens_nothing(head + new) and not opens_nothing(head + old)
     if is_empty and not still_parses(path, text, spliced(text, [Replacement(*span, new)])):
         raise UncleanError(_OPENS_NOTHING)
@@ -144,11 +144,13 @@ def _unjoined(text: str, span: tuple[int, int], old: str, new: str) -> list[Repl
     check_neighbours(text, span, old, new)
     ours, theirs = (string.strip("\n").split("\n") for string in (old, new))
     head = old[0] == "\n" != new[0] and start > 0 and text[start - 1] != "\n"
-    tail = old[-1] == "\n" != new[-1] and end < len(text)
+    below = text[end : end + 1]
+    # Where lines go, `old` may end in the blank line below, without its break.
+    tail = old[-1] == "\n" != new[-1] and bool(below) and (below != "\n" or len(theirs) >= len(ours))
     starts_alike = "" != indent_of(ours[0]) == indent_of(theirs[0]) or ours[0].split()[:1] == theirs[0].split()[:1]
     shared = {line.strip() for line in ours} & {line.strip() for line in theirs}
     is_whole = old[0] == "\n" or not text[text.rfind("\n", 0, start) + 1 : start].strip()
-    is_begun = new[-1] in _GOES_ON_BEHIND and new[-1] != old.rstrip()[-1:] and not text[end : end + 1].isspace()
+    is_begun = new[-1] in _GOES_ON_BEHIND and new[-1] != old.rstrip()[-1:] and not below.isspace()
     lacks_end = tail and is_whole and not (is_begun or new[-1].isspace())
     is_joined = lacks_end or (head and (starts_alike or any(map(word_chars, shared))))
     return [Replacement(start + head, end - tail, new)] if is_joined else []
