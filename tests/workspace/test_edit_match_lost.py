@@ -176,3 +176,9 @@ def test_a_block_that_moves_is_in_the_terms_of_old_string(
 )
 def test_a_block_that_moves_by_a_level_looks_like_one_that_is_right(text: str, old: str, new: str) -> None:
     assert is_refused(text, old, new, "a.py")
+
+
+def test_an_outline_of_yaml_stays_one_where_depths_were_lost() -> None:
+    text = "on: push\njobs:\n  a:\n    steps:\n      - uses: a@b\n\n      # Two\n      - uses: c@d\n"
+    new = "\t\t- uses: e@f\n\t\twith:\n\t\t\tx: 1\n\n\t\t# Two\n\t\t- uses: c@d"
+    assert is_refused(text, "\t\t# Two\n\t\t- uses: c@d", new, "ci.yml")

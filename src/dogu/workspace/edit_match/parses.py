@@ -60,15 +60,13 @@ def _misplaced(text: str) -> list[str]:
 
 def is_broken_itself(path: str, old: str, new: str, as_sent: str) -> bool:
     """Whether it is `new` that can't be parsed: by itself, where `old` can, or as it was sent (`as_sent`) where
-    white space means nothing.
+    white space means nothing. Of YAML that can't be told from depths that were lost.
     """
     parse = _parser(path)
     if parse is _is_python:
         is_broken = _is_python_block(old) and not _is_python_block(new) and not _lacks_depth(new)
         return is_broken and not _is_python(as_sent)
-    if parse is is_yaml_outline:
-        return is_yaml_outline(dedent(old)) and not is_yaml_outline(dedent(new))
-    return parse is not None and not parse(as_sent)
+    return parse is not None and parse is not is_yaml_outline and not parse(as_sent)
 
 
 def _parser(path: str) -> Callable[[str], bool] | None:
