@@ -182,3 +182,10 @@ def test_an_outline_of_yaml_stays_one_where_depths_were_lost() -> None:
     text = "on: push\njobs:\n  a:\n    steps:\n      - uses: a@b\n\n      # Two\n      - uses: c@d\n"
     new = "\t\t- uses: e@f\n\t\twith:\n\t\t\tx: 1\n\n\t\t# Two\n\t\t- uses: c@d"
     assert is_refused(text, "\t\t# Two\n\t\t- uses: c@d", new, "ci.yml")
+
+
+def test_without_any_indentation_nobody_knows_how_deep_a_new_block_is() -> None:
+    text = "class A:\n    def f(self):\n        if a:\n            return b\n        c()\n        d()\n"
+    old = "return b\nc()\nd()"
+    assert is_refused(text, old, "return b\nif e(\nx\n):\nreturn c\nd()", "a.py")
+    assert after(text, old, "return b\ne()\nd()", "a.py") == text.replace("c()", "e()")

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from dogu.workspace.edit_match.alignment import Place
+from dogu.workspace.edit_match.indentation import OPENERS
 from dogu.workspace.edit_match.result import UncleanError
 from dogu.workspace.edit_match.rows import shared_lines
 from dogu.workspace.edit_match.views import fold
@@ -29,6 +30,7 @@ def check_depths(place: Place, new: str, before: str, after: str) -> None:
     odd = _odd_lines(ours, there, held)
     _check_order(theirs, written, odd, {line.indent for line in there})
     _check_closing(ours, theirs, odd)
+    _check_flat(ours, theirs, there)
     _check_base(ours, theirs, there, written)
     check_indents(place.text, (place.start, place.end), before, after)
 
@@ -122,6 +124,19 @@ def _odd_lines(ours: list[Line], there: list[Line], held: list[tuple[int, int]])
         if _order(ours[i], ours[j]) != _order(there[k], there[m]):
             odd |= {ours[i].text, ours[j].text, "" if i == 0 else ours[i].text}
     return odd
+
+
+def _check_flat(ours: list[Line], theirs: list[Line], there: list[Line]) -> None:
+    """Lines that have lost all indentation don't say how deep those in a new block are, and what is behind it; but each
+    may take the place of one.
+    """
+    known = {line.key for line in ours}
+    is_flat = not any(line.indent for line in (*ours, *theirs))
+    if not is_flat or len(ours) == len(theirs) or len({line.depth for line in there}) < 2:
+        return
+    for line, below in pairwise(theirs):
+        if line.key not in known and line.text.endswith(OPENERS) and not below.text.startswith(_CLOSERS):
+            raise UncleanError("a new line begins a block, and new_string has lost all indentation")
 
 
 def _check_base(ours: list[Line], theirs: list[Line], there: list[Line], written: list[Line]) -> None:
