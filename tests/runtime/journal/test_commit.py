@@ -246,6 +246,7 @@ SWAP = "python3 -c \"import ctypes; ctypes.CDLL(None).renameat2(-100, b'a', -100
         "chmod 700 closed; rm -rf closed; mv d closed; rm -rf closed",
         "ln -f a empty/a; rm -rf d; mv empty d",
         f"mkdir n; cp -p d/a n; {SWAP}".replace("b'a'", "b'n'"),
+        f"chmod u+s a; {SWAP}".replace("b'a'", "b'd/a'").replace("b'd'", "b'same'"),
         "ln -f d/a other; rm a; mv d n; mv n closed/n; mv closed d",
     ],
 )

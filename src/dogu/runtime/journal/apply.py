@@ -387,6 +387,9 @@ class Applier:
             folder, name = self._sources.of(step.source)
             with open(fs.open_own(name, _OPEN, dir_fd=folder), "rb") as file:
                 data = file.read()
+        elif step.now.state.has_same_content(step.target):  # its names change, or what it says
+            with open(fs.open_own(place.name, _OPEN, dir_fd=place.parent), "rb") as file:
+                data = file.read()
         else:
             data = self._kept.read(step.target)
         if data is None:
