@@ -33,7 +33,8 @@ _FOLDERS = ("a", "b", "c", "a/x", "b/y", "c/z", "a/x/q")
 _NAMES = ("f", "g", "h", "i", "F", "-o", "ü", "a b", "n\nl", "\udcff")
 _LINKS = ("../a", "g", "/nowhere/else", "a/x", ".", "nowhere", "../b/f")
 _PYTHON = 'python3 -c "import ctypes, mmap, os, shutil\ntry:\n {}\nexcept (OSError, ValueError): pass"'
-# P, O: files; D, E: folders, neither in the other; A, B: either; N: a number; L: what a link leads to.
+_GIT = "git -c user.name=a -c user.email=b "
+# P, O: files; D, E: folders, neither in the other; A, B: either; N: a number; L: what a link leads to; G: git.
 _SHELL = (
     "echo N > P",
     "echo N >> P",
@@ -111,17 +112,17 @@ _SHELL = (
     "tar cf n.tar D E; echo N > P; tar xf n.tar; rm n.tar",
     "tar cf n.tar D; rm -rf D; mkdir -p D; echo N > O; tar xf n.tar -U; rm n.tar",
     "tar cf n.tar D; tar xf n.tar -C E; rm n.tar",
-    "(cd D && git init -q . && git add . && git commit -qm N)",
-    "(cd D && git add . && git commit -qm N)",
+    "(cd D && git init -q . && git add . && G commit -qm N)",
+    "(cd D && git add . && G commit -qm N)",
     "(cd D && git checkout -qb b-N && git rm -rqf f)",
-    "(cd D && echo N > g && git stash -q)",
+    "(cd D && echo N > g && G stash -q)",
     "(cd D && git gc -q --prune=now)",
     "(cd D && git checkout -q . && git clean -fdq)",
     "rm -rf D/.git",
     "git clone -q D E/n",
     "git clone -q --no-hardlinks D E/n",
     'for f in D/*; do ln -f "$f" E/; done',
-    "find D -name f -exec chmod 700 {} + -exec cp -f {} P ';'",
+    "find D -name f -exec chmod 700 {} +",
     "find . -name g -exec sed -i s/1/3/ {} +",
     'for f in D/*; do mv "$f" "$f.m"; done',
 )
@@ -198,13 +199,7 @@ def _lived(base: Path, root: Path, twin: Path, commands: list[str], starter: Seq
 
 
 def _run(base: Path, folder: Path, *argv: str) -> None:
-    environment = _environment(base)
-    subprocess.run(argv, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-
-
-def _environment(base: Path) -> dict[str, str]:
-    who = {f"GIT_{role}_{what}": "a@b" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    return {**environment(base), **who, "GIT_AUTHOR_DATE": "@0 +0000", "GIT_COMMITTER_DATE": "@0 +0000"}
+    subprocess.run(argv, cwd=folder, env=environment(base), stdin=subprocess.DEVNULL, capture_output=True, check=False)
 
 
 def _differing(expected: dict[str, str], found: dict[str, str]) -> str:
@@ -233,7 +228,7 @@ def _command(chance: random.Random) -> str:
 
 def _line(chance: random.Random) -> str:
     is_shell = chance.random() < 0.8
-    text = chance.choice(_SHELL) if is_shell else _PYTHON.format(chance.choice(_CALLS))
+    text = chance.choice(_SHELL).replace("G ", _GIT) if is_shell else _PYTHON.format(chance.choice(_CALLS))
     one, other = chance.sample(_FOLDERS, 2)
     is_within = f"{other}/".startswith(f"{one}/") or f"{one}/".startswith(f"{other}/")
     names = {
