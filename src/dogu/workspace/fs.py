@@ -267,7 +267,7 @@ else:
         def setxattr(path: int | str, attribute: str, value: bytes) -> None:
             """Set nothing."""
 
-        def removexattr(path: int | str, attribute: str) -> None:
+        def removexattr(path: int | str, attribute: str, *, follow_symlinks: bool = True) -> None:
             """Remove nothing."""
 
 

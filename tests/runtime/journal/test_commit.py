@@ -974,3 +974,13 @@ async def test_very_large_files_that_hold_the_same_all_come_back(place: Place) -
         assert (place.root / name).stat().st_size == 65 << 20
         assert (place.root / name).read_bytes()[:2] == b"x\0"
     assert not (place.root / "three.bin").exists()
+
+
+@pytest.mark.parametrize(
+    "command", ["mkfifo q; ln q r", "ln -s a s; ln s t", "chown -h 3:3 d/l; ln d/l t", "mv d n; ln pipe n/p"]
+)
+async def test_no_attribute_of_a_layer_stays_on_what_it_held(command: str, place: Place):
+    await place.run(command)
+    assert place.journal.entries()
+    found = {path: os.listxattr(path, follow_symlinks=False) for path in place.root.rglob("*")}
+    assert not [path for path, names in found.items() if any("overlay" in name for name in names)]

@@ -24,6 +24,7 @@ KEPT_APART = -2
 LARGEST_READ_BYTES = 1 << 30
 LARGEST_READ_ON_COMMIT_BYTES = 4 << 20  # larger ones are known by their stamps
 _STAMP = "stamp:"
+_MARKS = (LAYERS_XATTRS, "trusted.overlay.")
 _BLOCK_BYTES = 1 << 20
 _LARGEST_INDEX_BYTES = LARGEST_READ_ON_COMMIT_BYTES
 _BLOCK = 512  # what `st_blocks` counts
@@ -200,7 +201,7 @@ def write_xattrs(descriptor: int, wanted: tuple[tuple[str, bytes], ...] | None, 
     except OSError:
         return
     values = {as_named(name): value for name, value in wanted or ()}
-    marks = (LAYERS_XATTRS, "trusted.overlay.") if has_marks else ()
+    marks = _MARKS if has_marks else ()
     ours = marks if wanted is None else (*KEPT_XATTRS, *marks)
     gone = [name for name in present - values.keys() if name.startswith(ours)]
     if not gone and not values:
@@ -243,6 +244,8 @@ def put_attributes(place: Place, wanted: State, *, has_marks: bool) -> bool:
     if wanted.owner not in (UNKNOWN_OWNER, (status.st_uid, status.st_gid)):
         fs.chown(place.name, *wanted.owner, dir_fd=place.parent, follow_symlinks=False)
         changed = True
+    if has_marks and not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+        _take_marks_off(place)
     if stat.S_ISLNK(status.st_mode) or wanted.mode == UNKNOWN_MODE:
         return changed
     if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
@@ -264,6 +267,14 @@ def put_attributes(place: Place, wanted: State, *, has_marks: bool) -> bool:
     finally:
         os.close(descriptor)
     return differs or changed
+
+
+def _take_marks_off(place: Place) -> None:
+    """Take a layer's own attributes off what can't be opened for it: a link, a FIFO, a device."""
+    path = f"/proc/self/fd/{place.parent}/{place.name}"
+    for name in fs.listxattr(path, follow_symlinks=False):
+        if name.startswith(_MARKS):
+            fs.removexattr(path, name, follow_symlinks=False)
 
 
 def _known_by_stamp(known: State, status: os.stat_result) -> State:
