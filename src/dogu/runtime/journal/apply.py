@@ -383,15 +383,7 @@ class Applier:
 
     def _overwrite(self, place: Place, step: Step) -> None:
         """Write into the file, because its other names are to show it too."""
-        if step.source:
-            folder, name = self._sources.of(step.source)
-            with open(fs.open_own(name, _OPEN, dir_fd=folder), "rb") as file:
-                data = file.read()
-        elif step.now.state.has_same_content(step.target):  # its names change, or what it says
-            with open(fs.open_own(place.name, _OPEN, dir_fd=place.parent), "rb") as file:
-                data = file.read()
-        else:
-            data = self._kept.read(step.target)
+        data = self._to_write(place, step)
         if data is None:
             raise ToolError(ErrorKind.NOT_FOUND, told("what it held before wasn't kept"))
 
@@ -410,6 +402,14 @@ class Applier:
         times = times_of(step.target)
         if times is not None and (step.source or step.sets_time or step.target.is_known_by_time):
             fs.utime(place.name, ns=times, dir_fd=place.parent, follow_symlinks=False)
+
+    def _to_write(self, place: Place, step: Step) -> bytes | None:
+        """Return what the file shall hold: where only its names or attributes change, what it holds."""
+        if not step.source and not step.now.state.has_same_content(step.target):
+            return self._kept.read(step.target)
+        folder, name = self._sources.of(step.source) if step.source else (place.parent, place.name)
+        with open(fs.open_own(name, _OPEN, dir_fd=folder), "rb") as file:
+            return file.read()
 
     def _check_still(self, place: Place, step: Step) -> None:
         self._check_is(step, fs.stat(place.name, dir_fd=place.parent, follow_symlinks=False))
