@@ -23,7 +23,7 @@ from dogu.runtime.journal.states import (
     see,
     times_of,
 )
-from dogu.runtime.journal.steps import Step, UndoRefusal, apart
+from dogu.runtime.journal.steps import Step, UndoRefusal, apart, left_for_folders
 from dogu.workspace import fs
 from dogu.workspace.atomic_write import AtomicWriter, OldFile
 from dogu.workspace.held import git_folder
@@ -71,13 +71,18 @@ class Applier:
         What goes does so first, the deepest first; then folders are made, then what lies in them; their own modes last.
         """
         self._paths = {step.path for step in steps}
+        leaving = left_for_folders(steps)
         steps, emptied, replaced = apart(sorted(steps, key=lambda step: step.path))
-        gone = {step.path for step in reversed(steps) if step.goes_first and self._tried(step, self._take_away)}
-        for step in steps:
-            is_new = step.target.kind == "folder" and step.now.state.kind != "folder" and not step.source
-            if is_new and step.path not in self._refused:
-                self._tried(step, self._make_folder)
+        going = [step for step in reversed(steps) if step.goes_first and step.path not in leaving]
+        gone = {step.path for step in going if self._tried(step, self._take_away)}
         files = [step for each in steps if each.is_put and (step := each.without_old(gone)) is not None]
+        folders = [step for step in steps if step.target.kind == "folder" and not step.source]
+        within = {step.path for step in folders if any(f"{step.path}/".startswith(f"{path}/") for path in leaving)}
+        self._make_folders([step for step in folders if step.path not in within])
+        for step in (*files, *replaced):
+            if step.source in leaving:
+                self._tried(step, self._prepare)
+        self._make_folders([step for step in folders if step.path in within])
         # Others may be further names of those, or are such until then.
         written = {step.now.status.st_ino for step in files if step.keeps_names and step.now.status}
         self._parted = {step.path for step in files if step.is_parted and step.now.status and not step.keeps_names}
@@ -177,6 +182,11 @@ class Applier:
         if step.target.kind == "missing":
             self._done.append((step.path, told("removed")))
 
+    def _make_folders(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            if step.now.state.kind != "folder" and step.path not in self._refused:
+                self._tried(step, self._make_folder)
+
     def _make_folder(self, place: Place, step: Step) -> None:
         try:
             fs.mkdir(place.name, 0o700, dir_fd=place.parent)
@@ -239,6 +249,8 @@ class Applier:
         put_attributes(Place(place.parent, name, place.path), step.target, has_marks=False)
 
     def _prepare_source(self, place: Place, step: Step) -> None:
+        if step.source in self._moved:
+            return
         if step.source in self._paths:  # of one that is taken itself: all are taken away before any is put there
             take_source(
                 step.source,

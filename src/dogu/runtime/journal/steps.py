@@ -104,3 +104,9 @@ def apart(steps: Sequence[Step]) -> tuple[list[Step], list[Step], list[Step]]:
     replaced = [step for step in folders if step.target.kind != "missing"]
     moved = {step.path for step in (*folders, *(step for step in going if step.path in sources))}
     return [step for step in steps if step.path not in moved], emptied, replaced
+
+
+def left_for_folders(steps: Sequence[Step]) -> set[str]:
+    """Return the paths of what is moved elsewhere by another step before a folder is made in its place."""
+    sources = {step.source for step in steps if step.source}
+    return {step.path for step in steps if step.path in sources and step.goes_first and step.target.kind == "folder"}

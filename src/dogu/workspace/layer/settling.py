@@ -152,7 +152,10 @@ class Settling:
         left_out = sum(change not in chosen for change in changes)
         seen = await _in_thread(shown, chosen, self._roots[0])
         settled = await self._kept(chosen, seen, is_approved=True)
-        remark = told("The user kept only a part: {paths}.", paths=_listed(chosen, self._roots[0]) or told("nothing"))
+        remark = told(
+            "The user kept only a part: {paths}.",
+            paths=_listed([each.path for each in chosen], self._roots[0]) or told("nothing"),
+        )
         return msgspec.structs.replace(settled, remarks=(*settled.remarks, remark) if left_out else settled.remarks)
 
     async def _kept(self, changes: Sequence[StagedChange], seen: Shown, *, is_approved: bool = False) -> Settled:
@@ -196,11 +199,11 @@ class Settling:
         aside = await _in_thread(
             self._commands.set_aside, changes, conflicts, {one.change.path: one.text for one in both}
         )
-        remarks = self._left(changes, conflicts, final)
+        remarks = self._left(conflicts, final)
         if aside:
             remarks.append(told("The command's own version is in {folder}.", folder=aside))
         if both:
-            paths = _listed([one.change for one in both], self._roots[0])
+            paths = _listed([one.change.path for one in both], self._roots[0])
             remarks.append(told("Both changes go together, as *.merged there shows: {paths}.", paths=paths))
         return remarks
 
@@ -228,16 +231,17 @@ class Settling:
         path = os.path.relpath(merged.change.path, self._roots[0])
         return FileDiff(path, merged.theirs, merged.text, unified_diff(merged.theirs, merged.text, path))
 
-    def _left(
-        self, changes: Sequence[StagedChange], conflicts: Mapping[str, str], final: Mapping[str, str]
-    ) -> list[str]:
-        """Say which paths were left as they are, and why where it wasn't that somebody had changed them."""
-        paths = _listed([each for each in changes if each.path in conflicts.keys() - final.keys()], self._roots[0])
+    def _left(self, conflicts: Mapping[str, str], final: Mapping[str, str]) -> list[str]:
+        """Say which paths were left as they are, and why where it wasn't that somebody had changed them.
+
+        Also those that moved with a folder, of which the layer has no change.
+        """
+        paths = _listed(sorted(conflicts.keys() - final.keys()), self._roots[0])
         remarks: list[str] = []
         if paths:
             remarks = [told("Changed by somebody else while this ran, and left as they left it: {paths}.", paths=paths)]
         for why in dict.fromkeys(final.values()):
-            paths = _listed([each for each in changes if final.get(each.path) == why], self._roots[0])
+            paths = _listed(sorted(path for path in final if final[path] == why), self._roots[0])
             remarks.append(told("Not changed: {paths} ({why}).", paths=paths, why=why))
         return remarks
 
@@ -298,13 +302,13 @@ def _dry(seen: Shown, changes: Sequence[StagedChange], root: str) -> str:
     return told(
         "A dry run: nothing of it was kept. It would have changed: {summary} ({paths}).",
         summary=seen.summary,
-        paths=_listed(changes, root),
+        paths=_listed([change.path for change in changes], root),
     )
 
 
-def _listed(changes: Sequence[StagedChange], root: str) -> str:
-    paths = [os.path.relpath(change.path, root) for change in changes]
-    shown_paths, more = ", ".join(paths[:_MOST_NAMED]), len(paths) - _MOST_NAMED
+def _listed(paths: Sequence[str], root: str) -> str:
+    shown_paths = ", ".join(os.path.relpath(path, root) for path in paths[:_MOST_NAMED])
+    more = len(paths) - _MOST_NAMED
     return told("{shown} and {more} more", shown=shown_paths, more=more) if more > 0 else shown_paths
 
 
