@@ -424,6 +424,22 @@ async def test_one_file_that_was_moved_and_written_to_comes_back_to_where_it_lay
     assert not (place.root / name).exists()
 
 
+@pytest.mark.skipif(not holds_renames(), reason="only in a layer of the machine's root a folder is renamed as one")
+async def test_what_moved_along_and_stays_is_told(place: Place):
+    saved: list[str] = []
+
+    def put(_text: str) -> None:
+        if not saved:
+            (place.root / "new/e").mkdir(parents=True)
+            (place.root / "new/e/f").write_text("theirs\n")
+        saved.append("")
+
+    told = await place.run("mv d new; echo said; sleep 0.5", put)
+    assert (place.root / "new/e/f").read_text() == "theirs\n"
+    assert (place.root / "d/e/f").read_text() == "deep\n"
+    assert "new/e/f" in told
+
+
 async def test_a_folder_that_the_user_removed_meanwhile_does_not_come_back(place: Place):
     saved: list[str] = []
 
