@@ -180,6 +180,7 @@ def test_a_user_s_own_layer_renames_a_folder_that_is_deeper_than_a_path_may_be_l
         "mv dir/a b",
         "echo more >> dir/a; mv dir/a b",
         "ln dir/a b; echo more >> b",
+        "cp dir/b c; ln -f c dir/b",
         "mv dir moved",
         "cd dir; mv ../dir ../moved; echo more > new",
         "python3 -c \"import os; f = os.open('dir', os.O_RDONLY); os.rename('dir', 'moved'); "
@@ -191,6 +192,7 @@ def test_in_a_user_s_own_layer_files_of_several_names_and_open_folders_are_what_
 ) -> None:
     (program.root / "dir").mkdir()
     (program.root / "dir/a").write_text("a\n")
+    (program.root / "dir/b").write_text("b\n")
     os.link(program.root / "dir/a", program.root / "name")
     before = _facts(program)
     twin = program.root.parent / "twin"

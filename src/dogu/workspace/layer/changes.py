@@ -219,7 +219,9 @@ class _Reader:
             and (old.st_nlink > 1 or fs.is_open_for_writing(path_in(pair.lower, name)))
         )
         has_names = old is not None and (old.st_nlink > 1 or (new.st_nlink > 1 and not is_it))
-        parts = self._tells_origins and has_names and not in_place
+        # Without the kernel's notes too, of a file of one name: what wasn't copied is another one.
+        is_another = old is not None and old.st_nlink == 1 and not is_copied
+        parts = has_names and not in_place and (self._tells_origins or is_another)
         is_either = (
             old is not None and old.st_nlink > 1 and not (stat.S_ISDIR(old.st_mode) or self._tells_origins or is_copied)
         )
