@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dogu.workspace.digest import digest_of_index
+from dogu.workspace.git_index import digest_of_index
 from dogu.workspace.system import IS_LINUX
 from e2e.program import Program
 

@@ -41,10 +41,11 @@ def run(options: Options, space: Namespace) -> int:
     if space.jsonl and space.tool:
         tell([say("--jsonl reads lines from standard input alone: '{word}' would do nothing.", word=space.tool)])
         return 2
-    if space.preview and space.tool != "run_shell_command":
-        tell([say("--preview is for run_shell_command alone: what another tool changes can't be held back.")])
-        return 2
-    if space.preview:  # a dry run of the user's own command: nothing of it needs their word, as in plan mode
+    if space.preview:
+        if space.tool != "run_shell_command":
+            tell([say("--preview is for run_shell_command alone: what another tool changes can't be held back.")])
+            return 2
+        # A dry run of the user's own command: nothing of it needs their word, as in plan mode.
         mode = options.approval_mode or "plan"
         options = msgspec.structs.replace(options, commands="discard", approval_mode=mode)
     has_user = not space.jsonl and not space.json and sys.stdin.isatty() and sys.stderr.isatty()

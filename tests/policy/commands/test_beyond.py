@@ -145,6 +145,11 @@ def test_a_tag_named_like_an_option_is_seen(work: Path, packed: bool) -> None:
     assert gate(work, "git describe --tags") == "allow"
 
 
+def gate_under(rule: str, command: str) -> str:
+    rules = Rules.from_lists(entries([rule]), entries(None))
+    return str(judge_command(command, rules.shell_core(), rules.shell_exclude()).gate)
+
+
 @pytest.mark.parametrize(
     ("rule", "command"),
     [
@@ -158,8 +163,7 @@ def test_a_tag_named_like_an_option_is_seen(work: Path, packed: bool) -> None:
     ],
 )
 def test_an_option_that_a_rule_names_is_not_taken_back_behind_it(rule: str, command: str) -> None:
-    rules = Rules.from_lists(entries([rule]), entries(None))
-    assert str(judge_command(command, rules.shell_core(), rules.shell_exclude()).gate) == "ask"
+    assert gate_under(rule, command) == "ask"
 
 
 @pytest.mark.parametrize(
@@ -172,5 +176,4 @@ def test_an_option_that_a_rule_names_is_not_taken_back_behind_it(rule: str, comm
     ],
 )
 def test_another_option_behind_it_is_fine(rule: str, command: str) -> None:
-    rules = Rules.from_lists(entries([rule]), entries(None))
-    assert str(judge_command(command, rules.shell_core(), rules.shell_exclude()).gate) == "allow"
+    assert gate_under(rule, command) == "allow"

@@ -206,7 +206,7 @@ class Stager:
         new = self._see_source(change.source) if change.source else Seen(MISSING)
         if change.mode >= 0:
             new = new._replace(state=msgspec.structs.replace(new.state, mode=change.mode))
-        moved = looked_at.get(change.source) if change.source in self._moved else None
+        moved = self._seen_at(change.source, looked_at)
         if moved is not None:  # known by what it is known by where it goes from
             new = moved
         elif is_stamp(new.state.digest) and seen.state.has_same_content(new.state):  # of one size, written at once
@@ -246,7 +246,7 @@ class Stager:
             if step.is_in_place and (status := step.now.status) is not None
         }
         for at, step in enumerate(self._found.steps if written else ()):
-            moved = looked_at.get(step.source) if step.source in self._moved else None
+            moved = self._seen_at(step.source, looked_at)
             status = moved.status if moved is not None else None
             target = written.get((status.st_dev, status.st_ino)) if status is not None else None
             if target is not None:
@@ -254,6 +254,10 @@ class Stager:
                 change = msgspec.structs.replace(self._found.changes[step.number], after=target)
                 self._found.steps[at] = msgspec.structs.replace(step, target=target)
                 self._found.changes[step.number] = change
+
+    def _seen_at(self, source: str, looked_at: Mapping[str, Seen]) -> Seen | None:
+        """Return what is moved from a path of the roots, as it was seen there."""
+        return looked_at.get(source) if source in self._moved else None
 
     def _stage_along(self, change: StagedChange) -> None:
         """Note what comes along with a folder that is new as a whole: nothing need be done for it."""

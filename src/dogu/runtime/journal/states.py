@@ -11,7 +11,8 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from dogu.workspace import fs
-from dogu.workspace.digest import digest_of, digest_of_blocks, digest_of_index
+from dogu.workspace.digest import digest_of, digest_of_blocks
+from dogu.workspace.git_index import digest_of_index
 from dogu.workspace.openat import Place
 from dogu.workspace.system import IS_LINUX
 from dogu.workspace.xattrs import KEPT_XATTRS, LAYERS_XATTRS, as_named, read_xattrs
@@ -24,9 +25,7 @@ KEPT_APART = -2
 LARGEST_READ_BYTES = 1 << 30
 LARGEST_READ_ON_COMMIT_BYTES = 4 << 20  # larger ones are known by their stamps
 _STAMP = "stamp:"
-_MARKS = (LAYERS_XATTRS, "trusted.overlay.")
 _BLOCK_BYTES = 1 << 20
-_LARGEST_INDEX_BYTES = LARGEST_READ_ON_COMMIT_BYTES
 _BLOCK = 512  # what `st_blocks` counts
 _OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
 
@@ -201,7 +200,7 @@ def write_xattrs(descriptor: int, wanted: tuple[tuple[str, bytes], ...] | None, 
     except OSError:
         return
     values = {as_named(name): value for name, value in wanted or ()}
-    marks = _MARKS if has_marks else ()
+    marks = LAYERS_XATTRS if has_marks else ()
     ours = marks if wanted is None else (*KEPT_XATTRS, *marks)
     gone = [name for name in present - values.keys() if name.startswith(ours)]
     if not gone and not values:
@@ -273,7 +272,7 @@ def _take_marks_off(place: Place) -> None:
     """Take a layer's own attributes off what can't be opened for it: a link, a FIFO, a device."""
     path = f"/proc/self/fd/{place.parent}/{place.name}"
     for name in fs.listxattr(path, follow_symlinks=False):
-        if name.startswith(_MARKS):
+        if name.startswith(LAYERS_XATTRS):
             fs.removexattr(path, name, follow_symlinks=False)
 
 
@@ -293,7 +292,8 @@ def _see_file(folder: int, name: str, status: os.stat_result, known: State, keep
     known = _known_by_stamp(known, status)
     descriptor = fs.open_own(name, _OPEN, dir_fd=folder)
     try:
-        if status.st_size <= max(keep_bytes, _BLOCK_BYTES, _LARGEST_INDEX_BYTES if name == "index" else 0):
+        most_at_once = max(keep_bytes, LARGEST_READ_ON_COMMIT_BYTES if name == "index" else _BLOCK_BYTES)
+        if status.st_size <= most_at_once:
             data = os.read(descriptor, status.st_size + 1)
             if len(data) == status.st_size:
                 state = msgspec.structs.replace(known, digest=digest_of(data), says=digest_of_index(data))

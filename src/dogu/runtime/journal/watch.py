@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from io import BytesIO
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias, TypeGuard
 
 import msgspec
 
@@ -33,7 +33,8 @@ from dogu.runtime.journal.states import (
 )
 from dogu.runtime.journal.words import lost_notes
 from dogu.workspace import fs
-from dogu.workspace.digest import digest_of, digest_of_blocks, digest_of_index
+from dogu.workspace.digest import digest_of, digest_of_blocks
+from dogu.workspace.git_index import digest_of_index
 from dogu.workspace.sandbox.work import mounts_below, repositories
 from dogu.workspace.snapshot.rows import BY_LINK, TOLD
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from dogu.workspace.snapshot.trees import TreeSnapshots
     from dogu.workspace.staged import Later, Written
 
+_Names: TypeAlias = dict[int, list[str]]  # by inode
 _GOING = "tree.going"
 _LOCK_NAME = "journal.lock"
 _MOST_NAMED = 5
@@ -207,9 +209,7 @@ class ChangeWatch:
         records: list[ChangeRecord] = []
         contents: list[bytes] = []
         size = 0
-        names = self._names(changes)
-        was = {change.path: change.before.stamp[2] if change.before else 0 for change in changes}
-        became = {change.path: change.after.stamp[2] if change.after else 0 for change in changes}
+        names_before, names_after = self._names(changes)
         for change in changes:
             is_unsure = is_known is None or not is_known(change)
             if change.is_time_only and is_unsure:
@@ -227,8 +227,8 @@ class ChangeWatch:
                 before = msgspec.structs.replace(before, digest=digest_of(data), size=len(data), where=size)
                 contents.append(data)
                 size += len(data)
-            before = _with_peers(before, change.before, change.path, names, was)
-            after = _with_peers(after, change.after, change.path, names, became)
+            before = _with_peers(before, change.before, change.path, names_before)
+            after = _with_peers(after, change.after, change.path, names_after)
             outside = not is_inside(change.path)
             records.append(ChangeRecord(os.fsencode(change.path), before, after, outside, is_unsure=is_unsure))
         return records, contents
@@ -284,19 +284,16 @@ class ChangeWatch:
                 return msgspec.structs.replace(state, where=KEPT_APART)
         return msgspec.structs.replace(state, where=KEPT_APART) if kept.file_of(state) else state
 
-    def _names(self, changes: Sequence[TreeChange]) -> dict[int, list[str]]:
-        """Return all names, by inode, that the changed files had, before or after, of which there were several."""
-        rows = [
-            (change.path, row) for change in changes for row in (change.before, change.after) if row and row.links > 1
-        ]
-        if not rows:
-            return {}
+    def _names(self, changes: Sequence[TreeChange]) -> tuple[_Names, _Names]:
+        """Return all names that the changed files of which there were several had before, and have after, by inode."""
+        inodes = {row.stamp[2] for change in changes for row in (change.before, change.after) if row and row.links > 1}
+        if not inodes:
+            return {}, {}
         looks = self._snapshots if self._told is None or self._told.is_empty else self._told
-        names = looks.names_of({row.stamp[2] for _, row in rows}) if looks is not None else {}
-        for path, row in rows:
-            if path not in names.setdefault(row.stamp[2], []):
-                names[row.stamp[2]].append(path)
-        return names
+        found = looks.names_of(inodes) if looks is not None else {}
+        before = {change.path: change.before for change in changes}
+        after = {change.path: change.after for change in changes}
+        return _names_then(found, inodes, before), _names_then(found, inodes, after)
 
     def _content(self, row: SnapshotRow | None) -> bytes | None:
         if row is None:
@@ -336,15 +333,23 @@ class ToldOf:
         self.last = written, later
 
 
-def _with_peers(
-    state: State, row: SnapshotRow | None, path: str, names: Mapping[int, Sequence[str]], inodes: Mapping[str, int]
-) -> State:
-    """Add a file's other names at that time, when the changed paths had these inodes."""
+def _names_then(
+    found: Mapping[int, Sequence[str]], inodes: Iterable[int], rows: Mapping[str, SnapshotRow | None]
+) -> _Names:
+    """Return the names that files had when the changed paths held these `rows`; `found` are those of another time."""
+    then = {path: row.stamp[2] if row else 0 for path, row in rows.items()}
+    names = {inode: [path for path in found.get(inode, ()) if then.get(path, inode) == inode] for inode in inodes}
+    for path, inode in then.items():
+        if inode in names and path not in names[inode]:
+            names[inode].append(path)
+    return names
+
+
+def _with_peers(state: State, row: SnapshotRow | None, path: str, names: _Names) -> State:
     if row is None or row.links < 2:
         return state
-    inode = row.stamp[2]
-    others = [other for other in names.get(inode, ()) if other != path and inodes.get(other, inode) == inode]
-    return msgspec.structs.replace(state, peers=tuple(map(os.fsencode, others)))
+    others = tuple(os.fsencode(other) for other in names[row.stamp[2]] if other != path)
+    return msgspec.structs.replace(state, peers=others)
 
 
 class OwnWrite(NamedTuple):

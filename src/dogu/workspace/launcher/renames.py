@@ -65,9 +65,9 @@ class Renames(Notices):
         flags = notice.words[4] & 0xFFFFFFFF if notice.number == self._told[2] else 0
         try:
             old_place, old = self._place(notice.pid, path_of(notice, *((None, 0) if is_plain else (0, 1))), opened)
-            status = os.stat(old, dir_fd=old_place, follow_symlinks=False)
+            status, path = os.stat(old, dir_fd=old_place, follow_symlinks=False), _path_in(old_place, old)
             if not stat.S_ISDIR(status.st_mode):
-                self.parted = self.parted or _have_other_names([_path_in(old_place, old)])
+                self.parted = self.parted or _have_other_names([path])
                 return None
             new_place, new = self._place(notice.pid, path_of(notice, *((None, 1) if is_plain else (2, 3))), opened)
             if not self.still_waits(notice):  # else the names may be another process's as well
@@ -75,7 +75,7 @@ class Renames(Notices):
             number = self._by_kernel(old_place, old, new_place, new, flags)
             if number != errno.EXDEV or os.fstat(old_place).st_dev != os.fstat(new_place).st_dev:
                 return number
-            if not flags & ~_NO_REPLACE and not _is_held(_path_in(old_place, old)):
+            if not flags & ~_NO_REPLACE and not _is_held(path):
                 number = self._by_pieces(old_place, old, new_place, new, flags)
             self.refused = self.refused or number == errno.EXDEV
             return number

@@ -218,13 +218,11 @@ class _Reader:
             and stat.S_ISREG(old.st_mode)
             and (old.st_nlink > 1 or fs.is_open_for_writing(path_in(pair.lower, name)))
         )
-        has_names = old is not None and (old.st_nlink > 1 or (new.st_nlink > 1 and not is_it))
-        # Without the kernel's notes too, of a file of one name: what wasn't copied is another one.
-        is_another = old is not None and old.st_nlink == 1 and not is_copied
-        parts = has_names and not in_place and (self._tells_origins or is_another)
-        is_either = (
-            old is not None and old.st_nlink > 1 and not (stat.S_ISDIR(old.st_mode) or self._tells_origins or is_copied)
-        )
+        links = 0 if old is None or stat.S_ISDIR(old.st_mode) else old.st_nlink
+        has_names = links > 1 or (links == 1 and new.st_nlink > 1 and not is_it)
+        # Of a file of one name it is known without the kernel's notes too: what wasn't copied is another one.
+        parts = has_names and not in_place and (self._tells_origins or (links == 1 and not is_copied))
+        is_either = links > 1 and not (self._tells_origins or is_copied)
         yield StagedChange(
             os.path.join(pair.folder.path, name),
             f"{pair.folder.upper}/{name}",

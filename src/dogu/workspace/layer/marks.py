@@ -10,8 +10,8 @@ import stat
 
 from dogu.workspace import fs
 from dogu.workspace.openat import identity_of
+from dogu.workspace.xattrs import LAYERS_XATTRS
 
-_MARKS = ("user.overlay.", "trusted.overlay.")
 _ORIGIN_HEAD_BYTES, _ORIGIN_MAGIC = 21, 0xFB
 _READ = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
 _PIECE_BYTES = 1 << 20
@@ -34,7 +34,7 @@ def attributes_of(folder: int, name: str) -> list[str]:
 
 def marks_of(folder: int, name: str) -> list[str]:
     """Return those that are the layer's own."""
-    return [each for each in attributes_of(folder, name) if each.startswith(_MARKS)]
+    return [each for each in attributes_of(folder, name) if each.startswith(LAYERS_XATTRS)]
 
 
 def is_opaque_mark(name: str) -> bool:
@@ -81,7 +81,7 @@ def identity_in(folder: int, name: str) -> bytes:
 
 def own_attributes(folder: int, name: str) -> dict[str, bytes]:
     """Return its extended attributes without the layer's own."""
-    names = [each for each in attributes_of(folder, name) if not each.startswith(_MARKS)]
+    names = [each for each in attributes_of(folder, name) if not each.startswith(LAYERS_XATTRS)]
     try:
         return {each: fs.getxattr(path_in(folder, name), each, follow_symlinks=False) for each in names}
     except PermissionError:  # of a file that its owner may not read

@@ -73,13 +73,14 @@ _IS_HELD = _Unfit(
         "Another program has open or locked what this changes, so its changes can't be shown before they are kept."
     ),
 )
+_OTHER_NAMES = sentence("Some files that it changed have other names (hard links): those still hold what they held.")
 _HAS_NAMES = _Unfit(
     sentence(
         "It changes files of several names (hard links), which a layer can't keep together, so it ran without one: "
         "`dogu undo` leaves what somebody else may have changed, unless you add `--unsure`."
     ),
-    sentence("Some files that it changed have other names (hard links): those still hold what they held."),
-    sentence("Some files that it changed have other names (hard links): those still hold what they held."),
+    _OTHER_NAMES,
+    _OTHER_NAMES,
 )
 
 

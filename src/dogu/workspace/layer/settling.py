@@ -54,26 +54,21 @@ class Settling:
         self._ask = ask
         self._read: Sequence[StagedChange] | None = None
 
-    async def parts_names(self, pids: Sequence[int] = ()) -> bool:
-        """Whether it isn't known if the command wrote to a file of several names, or put another in its place."""
-        if pids:
-            return False
-        try:
-            return any(change.is_either for change in await _in_thread(self._changes))
-        except OSError:
-            return False  # met again when it is put in place
-
     async def changes_held(self, pids: Sequence[int] = ()) -> bool:
         """Whether the command changed what another program holds; `pids` of its own are still running, and stay."""
+        return await self._is_true(lambda changes: self._commands.held(self._layers, changes), pids)
+
+    async def parts_names(self, pids: Sequence[int] = ()) -> bool:
+        """Whether it isn't known if the command wrote to a file of several names, or put another in its place."""
+        return await self._is_true(lambda changes: any(change.is_either for change in changes), pids)
+
+    async def _is_true(self, of: Callable[[Sequence[StagedChange]], bool], pids: Sequence[int]) -> bool:
         if pids:
             return False  # seen when it is put in place
         try:
-            return await _in_thread(self._are_held)
+            return await _in_thread(lambda: of(self._changes()))
         except OSError:
             return False  # met again when it is put in place: what it did is set aside then
-
-    def _are_held(self) -> bool:
-        return self._commands.held(self._layers, self._changes())
 
     def _changes(self) -> Sequence[StagedChange]:
         if self._read is None:
