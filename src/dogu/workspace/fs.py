@@ -59,9 +59,9 @@ __all__ = (
     "next_data",
     "open",
     "open_own",
+    "opened_up",
     "pread",
     "pwrite",
-    "readable_own",
     "readlink",
     "removexattr",
     "rename",
@@ -279,24 +279,24 @@ def open_own(name: str, flags: int, *, dir_fd: int | None = None) -> int:
     try:
         return open(name, flags, dir_fd=dir_fd)
     except PermissionError:
-        if sys.platform != "linux" or not IS_LINUX:
-            raise
-    with readable_own(name, dir_fd=dir_fd) as own:
-        return os.open(own, flags & ~O_NOFOLLOW)
+        with opened_up(name, dir_fd=dir_fd) as own:
+            return os.open(own, flags & ~O_NOFOLLOW)
 
 
 @contextmanager
-def readable_own(name: str, *, dir_fd: int | None = None) -> Generator[str]:
-    """Let the user read, while inside, a file or folder of their own whose mode forbids it; gives a path to it.
+def opened_up(name: str, needed: int = S_IRUSR, *, dir_fd: int | None = None) -> Generator[str]:
+    """Give a file or folder of the user's own, while inside, the bits of a mode that it lacks; gives a path to it.
 
-    Linux only. Raises PermissionError where that isn't what keeps them out.
+    Linux only. Raises PermissionError where it lacks none, or isn't theirs.
     """
+    if sys.platform != "linux" or not IS_LINUX:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
     place = os.open(name, O_PATH | O_NOFOLLOW | O_CLOEXEC, dir_fd=dir_fd)
     try:
         mode, own = os.fstat(place).st_mode, f"/proc/self/fd/{place}"
-        if not (S_ISREG(mode) or S_ISDIR(mode)) or mode & S_IRUSR:
+        if not (S_ISREG(mode) or S_ISDIR(mode)) or mode & needed == needed:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
-        os.chmod(own, S_IMODE(mode) | S_IRUSR)
+        os.chmod(own, S_IMODE(mode) | needed)
         try:
             yield own
         finally:

@@ -23,7 +23,7 @@ def read_xattrs(folder: int, name: str) -> tuple[tuple[str, bytes], ...] | None:
     try:
         return _kept_xattrs(path) if IS_LINUX else None
     except PermissionError:
-        with suppress(OSError), fs.readable_own(name, dir_fd=folder):
+        with suppress(OSError), fs.opened_up(name, dir_fd=folder):
             return _kept_xattrs(path)
     except OSError:
         pass

@@ -251,6 +251,8 @@ SWAP = "python3 -c \"import ctypes; ctypes.CDLL(None).renameat2(-100, b'a', -100
         "mv closed/g g; rm -rf closed/*; mkdir -p closed/a/b; echo 1 > closed/a/b/c; mv d old; mv closed d",
         f"chmod u+s a; {SWAP}".replace("b'a'", "b'd/a'").replace("b'd'", "b'same'"),
         "ln -f d/a other; rm a; mv d n; mv n closed/n; mv closed d",
+        "chmod 444 a; cp other a",
+        "rm a; mv d n; cp n/a t; rm n/a; mv t n/a",
     ],
 )
 async def test_names_of_a_file_are_what_they_are_without_dogu_and_come_back(

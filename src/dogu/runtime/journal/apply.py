@@ -10,7 +10,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Collection, Generator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
@@ -407,7 +407,10 @@ class Applier:
             if not (found.has_same_content(step.now.state) or found.has_same_content(step.target)):
                 raise _changed_now()
 
-        self._writer.write(place, data, refuse_changed)
+        with ExitStack() as opened:
+            with suppress(PermissionError):  # else its mode isn't what keeps anybody out
+                opened.enter_context(fs.opened_up(place.name, stat.S_IRUSR | stat.S_IWUSR, dir_fd=place.parent))
+            self._writer.write(place, data, refuse_changed)
         if step.now.status is not None:
             self._touched.add(step.now.status.st_ino)
         put_attributes(place, step.target, has_marks=False)

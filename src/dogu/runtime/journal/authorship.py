@@ -50,6 +50,10 @@ class Authorship:
         self._first = {first for first, _, _ in written.paths.values()}
         self._came = {new: old for old, new in written.moves}
         self._before = {stamp_of(change.before) for change in changes}
+        # What it changed by one name, or made and removed another name of, it was told of anew by the next.
+        firsts = [first for first, now, _ in written.paths.values() if first and now != FOREIGN]
+        known = {first[2] for first in firsts if first in self._before}
+        self._before |= {first for first in firsts if first[2] in known}
         self._after = {stamp_of(change.after) for change in changes}
         self._until_ns: dict[int, int] = {}
         for first, now, until_ns in written.paths.values():
