@@ -31,7 +31,7 @@ SLOW = frozenset(
     fleet/test_arena.py fleet/test_fleet_faults.py fleet/test_fleet_images.py fleet/test_fleet_runs.py
     fleet/test_fleet_worlds.py
     runtime/journal/test_commit.py runtime/journal/test_killed.py runtime/journal/test_owners.py
-    runtime/journal/test_written.py
+    runtime/journal/test_twins.py runtime/journal/test_written.py
     test_blocking.py test_catalogs.py test_check_shape.py test_check_sizes.py test_docs.py test_docs_commands.py
     test_examples.py test_examples_extensions.py test_extras.py test_other_systems.py test_preloaded.py
     test_processes.py test_requirements.py test_startup.py

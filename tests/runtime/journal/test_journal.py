@@ -683,7 +683,7 @@ async def test_git_is_as_before_after_undo(session: Session, act: Callable[[Sess
     git(session, "init", "-q")
     for text in ("1", "2", "3"):
         session.path("f").write_text(text)
-        session.path("large").write_bytes(os.urandom(1_500_000))
+        session.path("large").write_bytes(os.urandom(1_100_000))
         git(session, "add", "-A")
         git(session, "commit", "-qm", text)
     git(session, "branch", "gone", "HEAD~1")
