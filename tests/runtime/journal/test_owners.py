@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import json
 import os
 import shutil
 import stat
@@ -25,6 +26,7 @@ from dogu.workspace.system import IS_LINUX
 pytestmark = pytest.mark.skipif(not IS_LINUX, reason="modes and attributes as Linux has them")
 
 _NOBODY = 65_534
+_SOMEBODY = 65_533  # nobody's number is what a user namespace shows of all others
 _PR_SET_DUMPABLE = 4
 _MARK = "user.overlay.origin"
 
@@ -96,7 +98,9 @@ def home_of_nobody() -> Generator[Path]:
     shutil.rmtree(home, ignore_errors=True)
 
 
-def run_as_nobody(home: Path, python: str, *args: str) -> subprocess.CompletedProcess[str]:
+def run_as_nobody(
+    home: Path, python: str, *args: str, user: int = _NOBODY, cwd: Path = _TESTS.parent
+) -> subprocess.CompletedProcess[str]:
     paths = [_TESTS.parent / "src", *(path for path in sys.path if path.endswith("site-packages"))]
     environment = {
         "PATH": os.environ["PATH"],
@@ -107,9 +111,9 @@ def run_as_nobody(home: Path, python: str, *args: str) -> subprocess.CompletedPr
     return subprocess.run(
         [python, *args],
         env=environment,
-        cwd=_TESTS.parent,
-        user=_NOBODY,
-        group=_NOBODY,
+        cwd=cwd,
+        user=user,
+        group=user,
         extra_groups=(),
         capture_output=True,
         text=True,
@@ -143,3 +147,38 @@ def test_layers_watch_undo_and_redo_hold_for_one_who_is_not_root(
     ran = run_as_nobody(home_of_nobody, python, "-m", "pytest", *options, "-k", named, *files)
     assert ran.returncode == 0, ran.stdout[-4000:] + ran.stderr[-1000:]
     assert " passed" in ran.stdout
+
+
+def test_what_is_anothers_goes_back_as_it_is_or_comes_back_as_the_users_own(home_of_nobody: Path) -> None:
+    """Whose owner can't be given again: moved, written to where it stands, or brought back by its content."""
+    python = python_of_nobody(home_of_nobody)
+    if not python:
+        pytest.skip("nobody may read the program or its tests here")
+    root = home_of_nobody / "w"
+    root.mkdir()
+    for name, mode in {"theirs": 0o644, "secret": 0o600, "gone": 0o4644, "shared": 0o664}.items():
+        (root / name).write_text(f"{name}\n")
+        (root / name).chmod(mode)
+    for path in (home_of_nobody, root):
+        os.chown(path, _SOMEBODY, _SOMEBODY)
+    os.chown(root / "shared", _SOMEBODY, 0)
+
+    def tree() -> dict[str, tuple[int, int, int, str]]:
+        stats = {path: path.lstat() for path in sorted(root.iterdir())}
+        return {path.name: (at.st_mode, at.st_uid, at.st_gid, path.read_text()) for path, at in stats.items()}
+
+    def dogu(*args: str) -> str:
+        ran = run_as_nobody(home_of_nobody, python, "-m", "dogu", *args, user=_SOMEBODY, cwd=root)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return ran.stdout
+
+    before = tree()
+    command = "mv theirs a; mv secret b; rm -f gone; echo more >> shared # until it is watched"
+    told = dogu("call", "--approval-mode", "yolo", "run_shell_command", json.dumps({"command": command}))
+    after = tree()
+    assert after.keys() == {"a", "b", "shared"}
+    assert "Can't be undone" not in told
+    assert "brought back as your own" in dogu("undo")
+    assert tree() == before | {"gone": (stat.S_IFREG | 0o644, _SOMEBODY, _SOMEBODY, "gone\n")}
+    dogu("redo")
+    assert tree() == after

@@ -318,6 +318,8 @@ class Applier:
     def _swap(self, place: Place, step: Step) -> None:
         name = self._name_of(step.number)
         what = told("brought back") if step.now.state.kind == "missing" else told("restored")
+        if step.is_ours:
+            what = told("brought back as your own")
         if step.keeps_content:
             self._check_still(place, step)
             put_attributes(place, step.target, has_marks=False)

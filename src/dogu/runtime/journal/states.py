@@ -20,6 +20,7 @@ from dogu.workspace.xattrs import KEPT_XATTRS, LAYERS_XATTRS, as_named, read_xat
 StateKind = Literal["missing", "file", "link", "folder", "fifo", "device", "other"]
 UNKNOWN_MODE = -1
 UNKNOWN_OWNER = (-1, -1)
+_OTHERS = 65534  # what a user namespace shows of a user or group that it hasn't
 NOT_KEPT = -1
 KEPT_APART = -2
 LARGEST_READ_BYTES = 1 << 30
@@ -79,7 +80,7 @@ class State(msgspec.Struct, frozen=True, array_like=True):
         return msgspec.structs.replace(
             self,
             mode=now.mode if self.mode == UNKNOWN_MODE else self.mode,
-            owner=now.owner if self.owner == UNKNOWN_OWNER else self.owner,
+            owner=now.owner if is_owner(self.owner, now.owner) else self.owner,
             xattrs=now.xattrs if self.xattrs is None else self.xattrs,
         )
 
@@ -102,13 +103,33 @@ class State(msgspec.Struct, frozen=True, array_like=True):
         """Whether mode, owner and extended attributes are the same, as far as both know them; a link has an owner."""
         if self.kind == "missing":
             return True
-        modes, owners = (self.mode, other.mode), (self.owner, other.owner)
-        if UNKNOWN_OWNER not in owners and self.owner != other.owner:
+        modes = (self.mode, other.mode)
+        if not is_owner(self.owner, other.owner):
             return False
         return self.kind == "link" or (
             (UNKNOWN_MODE in modes or self.mode == other.mode)
             and (self.xattrs is None or other.xattrs is None or self.xattrs == other.xattrs)
         )
+
+
+def can_be_given(owner: tuple[int, int]) -> bool:
+    """Whether what we make can have this owner: only the superuser gives what is his to others."""
+    user, group = _own()
+    return user == 0 or owner == UNKNOWN_OWNER or (user == owner[0] and owner[1] in (group, *os.getgroups()))
+
+
+def is_owner(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Whether both may be the same: in a user namespace, all that aren't its own user and group look alike."""
+    if UNKNOWN_OWNER in (one, other) or one == other:
+        return True
+    own = _own()
+    if _OTHERS not in (*one, *other) or own[0] == 0:
+        return False
+    return [a == c for a, c in zip(one, own, strict=True)] == [b == c for b, c in zip(other, own, strict=True)]
+
+
+def _own() -> tuple[int, int]:
+    return (os.geteuid(), os.getegid()) if hasattr(os, "geteuid") else (0, 0)
 
 
 MISSING = State()
@@ -240,7 +261,7 @@ def put_attributes(place: Place, wanted: State, *, has_marks: bool) -> bool:
     """
     status = fs.stat(place.name, dir_fd=place.parent, follow_symlinks=False)
     changed = False
-    if wanted.owner not in (UNKNOWN_OWNER, (status.st_uid, status.st_gid)):
+    if not is_owner(wanted.owner, (status.st_uid, status.st_gid)):
         fs.chown(place.name, *wanted.owner, dir_fd=place.parent, follow_symlinks=False)
         changed = True
     if has_marks and not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):

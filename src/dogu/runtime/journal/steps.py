@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Collection, Sequence
 
 import msgspec
 
-from dogu.runtime.journal.states import MISSING, Seen, State
+from dogu.runtime.journal.states import MISSING, UNKNOWN_MODE, UNKNOWN_OWNER, Seen, State, can_be_given, is_owner
 from dogu.workspace import fs
 
 FORCE, UNSURE = "force", "unsure"
@@ -36,7 +37,8 @@ class Step(msgspec.Struct, frozen=True):
     shall show it too. `has_marks`: `source` carries a layer's own attributes. `peers` may name what is there too.
     `sets_time`: the time it was written changes as well, where only its attributes do. `is_parted`: it holds the same,
     and is one file with other names where it was by itself, or the other way round. `is_another`: it is one file with
-    names that it shall not be one with, so that it is replaced whatever names it has.
+    names that it shall not be one with, so that it is replaced whatever names it has. `is_ours`: it comes back as the
+    user's own, whose owner can't be given back.
     """
 
     number: int
@@ -50,6 +52,7 @@ class Step(msgspec.Struct, frozen=True):
     sets_time: bool = False
     is_parted: bool = False
     is_another: bool = False
+    is_ours: bool = False
 
     @property
     def goes_first(self) -> bool:
@@ -78,14 +81,46 @@ class Step(msgspec.Struct, frozen=True):
 
     def must_stay(self) -> bool:
         """Whether the file is to be written to and not replaced, for its other names and those who write it."""
+        if self.keeps_names:
+            return True
         is_file = self.now.status is not None and self.now.state.kind == self.target.kind == "file"
-        return self.keeps_names or (is_file and not self.source and fs.is_open_for_writing(self.path))
+        if not is_file or self.source:
+            return False
+        is_anothers = not can_be_given(self.target.owner) and is_owner(self.now.state.owner, self.target.owner)
+        return is_anothers or fs.is_open_for_writing(self.path)
 
     def without_old(self, gone: Collection[str]) -> Step | None:
         """Return the step once what goes first is gone; None where it isn't."""
         if not self.goes_first:
             return self
         return msgspec.structs.replace(self, now=Seen(MISSING)) if self.path in gone else None
+
+
+def with_owners(steps: Sequence[Step]) -> list[Step]:
+    """Say how what isn't the user's own comes back, whose owner can't be given: moved from where it lies, else as his.
+
+    What is there and has the owner yet is written to, as it is.
+    """
+    going = [step for step in steps if step.target.kind == "missing" and not can_be_given(step.now.state.owner)]
+    lying = {_known_by(step.now.state): step.path for step in going}
+
+    def with_owner(step: Step) -> Step:
+        now, target = step.now.state, step.target
+        if target.kind == "missing" or can_be_given(target.owner):
+            return step
+        if now.kind == target.kind and (now.has_same_content(target) or is_owner(now.owner, target.owner)):
+            return step
+        if target.kind in ("file", "link") and (source := lying.pop(_known_by(target), "")):
+            return msgspec.structs.replace(step, source=source)
+        mode = target.mode if target.mode == UNKNOWN_MODE else target.mode & ~(stat.S_ISUID | stat.S_ISGID)
+        target = msgspec.structs.replace(target, owner=UNKNOWN_OWNER, mode=mode)
+        return msgspec.structs.replace(step, target=target, is_ours=True)
+
+    return [with_owner(step) for step in steps]
+
+
+def _known_by(state: State) -> tuple[object, ...]:
+    return state.kind, state.digest, state.target, state.mode
 
 
 def apart(steps: Sequence[Step]) -> tuple[list[Step], list[Step], list[Step]]:

@@ -19,8 +19,8 @@ from dogu.runtime.journal.kept import IN_LOG_BYTES, Kept
 from dogu.runtime.journal.log import ChangeRecord, JournalLog, Record
 from dogu.runtime.journal.peers import has_a_peer, is_parted, names_by_file, peers_now, without_foreign_names
 from dogu.runtime.journal.reach import FolderLooks, JournalReach, look_at
-from dogu.runtime.journal.states import NOT_KEPT, UNKNOWN_OWNER, Seen, State, is_stamp
-from dogu.runtime.journal.steps import FORCE, UNSURE, Step, UndoRefusal
+from dogu.runtime.journal.states import NOT_KEPT, UNKNOWN_OWNER, Seen, State, can_be_given, is_stamp
+from dogu.runtime.journal.steps import FORCE, UNSURE, Step, UndoRefusal, with_owners
 from dogu.runtime.journal.units import Units
 from dogu.workspace import fs
 from dogu.workspace.atomic_write import AtomicWriter
@@ -123,6 +123,7 @@ class Restorer:
         possible, without = self._with_content(steps, reach)
         left = [*refused, *apart, *without]
         possible, homeless = units.with_homes(possible, left, net)
+        possible = with_owners(possible)
         return UndoPlan(tuple(reversed(chosen)), tuple(possible), (*left, *homeless), tuple(unchanged), is_redo)
 
     def do(self, plan: UndoPlan, title: str, turn: int, reach: JournalReach) -> UndoReport:
@@ -234,10 +235,15 @@ class Restorer:
         by_name: list[Step] = []
         size = 0
         names = names_by_file(steps, reach)
+        moved = {step.source for step in steps}
         for step in steps:
             now = msgspec.structs.replace(step.now.state, where=NOT_KEPT, peers=peers_now(step, names, reach))
-            if now.kind == "file" and not now.has_same_content(step.target) and self._kept.find(now) is None:
-                if (len(steps) > MANY or now.size > IN_LOG_BYTES) and self._goes(step):
+            goes = now.kind == "file" and not now.has_same_content(step.target) and step.path not in moved
+            if goes and self._kept.find(now) is None:
+                if not can_be_given(now.owner) and not os.access(step.path, os.R_OK):
+                    why = told("what it holds now can't be read, and would be lost")
+                    refused.append(UndoRefusal(step.path, why))
+                elif (len(steps) > MANY or now.size > IN_LOG_BYTES) and self._goes(step):
                     by_name.append(step)  # costs less than to read it, and to free what it takes
                 elif now.size <= IN_LOG_BYTES and self._kept.take_room(now.size):
                     now = msgspec.structs.replace(now, where=size)
@@ -247,7 +253,8 @@ class Restorer:
                     why = told("what it holds now can't be kept: there is no room for that")
                     refused.append(UndoRefusal(step.path, why))
             after = msgspec.structs.replace(step.target, where=NOT_KEPT)
-            changes.append(ChangeRecord(os.fsencode(step.path), now, after, step.path in outside))
+            is_outside, source = step.path in outside, os.fsencode(step.source)
+            changes.append(ChangeRecord(os.fsencode(step.path), now, after, is_outside, source=source))
         self._by_name = by_name
         return changes, refused, contents_of(to_log, reach), size
 

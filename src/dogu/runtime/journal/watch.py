@@ -80,7 +80,9 @@ class ChangeWatch:
 
     def notes_on(self, changes: Sequence[ChangeRecord]) -> tuple[str, ...]:
         """Say in words for a user what of these couldn't be kept, if anything."""
-        lost = [(os.fsdecode(change.path), change.before.size) for change in changes if change.is_loss]
+        moved = {change.after.digest for change in changes if change.after.kind == "file"}
+        gone = (change for change in changes if change.is_loss and change.before.digest not in moved)
+        lost = [(os.fsdecode(change.path), change.before.size) for change in gone]
         return (self._snapshots.notes if lost and self._snapshots else ()) or lost_notes(lost)
 
     @property

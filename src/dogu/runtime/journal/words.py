@@ -115,7 +115,7 @@ def _bounded(lines: Sequence[str]) -> list[str]:
 
 
 def lost_notes(lost: Sequence[tuple[str, int]]) -> tuple[str, ...]:
-    """Say which files, with their sizes in bytes, can't be undone because there is no room to keep them."""
+    """Say which files, with their sizes in bytes, can't be undone because they aren't kept."""
     if not lost:
         return ()
     names = ", ".join(path for path, _ in lost[:3])
@@ -123,8 +123,8 @@ def lost_notes(lost: Sequence[tuple[str, int]]) -> tuple[str, ...]:
     if len(lost) > 3:
         return (
             told(
-                "Can't be undone: there is no room to keep it (journal.keep): {names} and {count} more, {size} MB "
-                "in all.",
+                "Can't be undone, because what they held isn't kept (no room by journal.keep, or it can't be read): "
+                "{names} and {count} more, {size} MB in all.",
                 names=names,
                 count=len(lost) - 3,
                 size=size_mb,
@@ -132,7 +132,8 @@ def lost_notes(lost: Sequence[tuple[str, int]]) -> tuple[str, ...]:
         )
     return (
         told(
-            "Can't be undone: there is no room to keep it (journal.keep): {names}, {size} MB.",
+            "Can't be undone, because what it held isn't kept (no room by journal.keep, or it can't be read): "
+            "{names}, {size} MB.",
             names=names,
             size=size_mb,
         ),
