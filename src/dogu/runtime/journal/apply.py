@@ -333,6 +333,8 @@ class Applier:
                 self._name_new(place, name)
             else:
                 self._exchange(place, step, name)
+        self._prepared.pop(step.path, None)
+        self._parted.discard(step.path)
         self._done.append((step.path, what))
 
     def _moved_in(self, place: Place, step: Step) -> bool:
