@@ -155,6 +155,18 @@ async def test_data_of_which_a_copy_takes_the_place_is_taken_back_with_its_time(
     assert (place.root / "db.old").read_bytes() == data.read_bytes()
 
 
+async def test_what_is_written_unkept_is_told_whatever_time_it_is_given(tmp_path: Path, heard: None):
+    async with LocalProcesses() as processes:
+        place = Place(tmp_path, processes, is_told=True)
+        big = place.root / "big"
+        big.write_bytes(bytes(65 << 20))
+        command = "touch -r big ref; printf CHANGED | dd of=big bs=1 seek=5 conv=notrunc; touch -r ref big; rm ref"
+        await place.run(command, keeps=True)
+        is_told = any("Can't be undone" in note for note in place.notes)
+        # A file system that shares what is copied keeps it.
+        assert is_told or (place.left() == {} and big.read_bytes()[:20] == bytes(20))
+
+
 @pytest.mark.parametrize(
     "command",
     ["rm big", "mv big gone; rm gone", "rm small many", "echo x > o; mv o big", "echo x >> hole", "truncate -s 5 hole"],

@@ -317,9 +317,6 @@ class Applier:
 
     def _swap(self, place: Place, step: Step) -> None:
         name = self._name_of(step.number)
-        what = told("brought back") if step.now.state.kind == "missing" else told("restored")
-        if step.is_ours:
-            what = told("brought back as your own")
         if step.keeps_content:
             self._check_still(place, step)
             put_attributes(place, step.target, has_marks=False)
@@ -335,7 +332,7 @@ class Applier:
                 self._exchange(place, step, name)
         self._prepared.pop(step.path, None)
         self._parted.discard(step.path)
-        self._done.append((step.path, what))
+        self._done.append((step.path, step.outcome))
 
     def _moved_in(self, place: Place, step: Step) -> bool:
         """Let the new entry change places with what is there, from where it lies; False: it now lies beside it."""

@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
+from dogu.language import told
 from dogu.runtime.journal.states import MISSING, UNKNOWN_MODE, UNKNOWN_OWNER, Seen, State, can_be_given, is_owner
 from dogu.workspace import fs
 
@@ -78,6 +79,13 @@ class Step(msgspec.Struct, frozen=True):
         if status is None or self.now.state.kind != "file" or self.target.kind != "file" or self.is_another:
             return False
         return self.is_in_place if self.source else status.st_nlink > 1 and self.target.links > 1
+
+    @property
+    def outcome(self) -> str:
+        """What is said once it is put there."""
+        if self.is_ours:
+            return told("brought back as your own")
+        return told("brought back") if self.now.state.kind == "missing" else told("restored")
 
     def must_stay(self) -> bool:
         """Whether the file is to be written to and not replaced, for its other names and those who write it."""

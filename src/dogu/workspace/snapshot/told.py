@@ -26,6 +26,7 @@ from dogu.workspace.sandbox.places import is_in
 from dogu.workspace.snapshot.rows import TOLD, SnapshotRow, TreeChange, changes_of, stamp_of_status
 from dogu.workspace.xattrs import read_xattrs
 
+_UNKNOWN_TIME = -1  # of what was written to unkept: it holds something else now, whatever time it is given
 _READ_BYTES = 64 << 20  # larger files are known by their stamps
 _BLOCK_BYTES = 1 << 20
 _MOST_ENDING_S, _ENDING_S = 30.0, 0.02  # a supervisor ends its command before
@@ -67,18 +68,18 @@ class _Notes:
         self.kept: dict[_Stamp, list[_Held]] = {}
         self._files: dict[int, SnapshotRow] = {}
         self._origins: dict[int, str] = {}
-        self._lost: set[int] = set()
+        self.lost: set[int] = set()
         self._moves: list[tuple[str, str]] = []
 
     def read(self) -> None:
         """Take what was noted since; it begins anew."""
         self.rows, self.paths, self.moved_to, self.kept, self._files, self._moves = {}, set(), [], {}, {}, []
-        self._origins, self._lost = {}, set()
+        self._origins, self.lost = {}, set()
         for kind, first, *rest in _without_failed([*self._entries()]):
             if kind == "kept":
                 self._take_kept(first, *rest)
             elif kind == "lost":
-                self._lost.add(first)
+                self.lost.add(first)
             elif kind == "row":
                 self._take_row(os.fsdecode(first), rest[0])
             else:
@@ -127,12 +128,12 @@ class _Notes:
         is_it = known is not None and (known.links > 1 or (origin and origin == self._origins.get(row.stamp[2])))
         if row.kind == "file" and not is_it:
             self._files[row.stamp[2]], self._origins[row.stamp[2]] = row, origin
-            self._lost.discard(row.stamp[2])
+            self.lost.discard(row.stamp[2])
             return row
         return row if known is None else known
 
     def _take_kept(self, inode: int, number: int, size: int, mtime_ns: int) -> None:
-        if inode in self._files and inode not in self._lost:
+        if inode in self._files and inode not in self.lost:
             held = _Held(f"{self.folder}/{number}", (size, mtime_ns))
             self.kept.setdefault(self._files[inode].stamp, []).append(held)
 
@@ -309,6 +310,7 @@ class ToldChanges:
 
     def _place(self, before: _Rows, after: _Rows, kept: dict[_Stamp, list[_Held]]) -> None:
         """Say of what was there before where its content lies: one that was kept, or the file that it lies in yet."""
+        lost = {inode for notes in self._notes for inode in notes.lost}
         now = {row.stamp[2]: row for row in after.values() if row is not None and row.kind == "file"}
         places: dict[_Stamp, int] = {}
         for path, row in before.items():
@@ -321,8 +323,14 @@ class ToldChanges:
                 before[path] = row._replace(where=places[row.stamp])
             elif held is not None:
                 before[path] = self._with_place(row, held)
-            elif there is not None and there.size == row.size:
+            elif (
+                there is not None
+                and there.size == row.size
+                and (there.stamp == row.stamp or there.stamp[2] not in lost)
+            ):
                 before[path] = row._replace(where=there.where)
+            elif there is not None:
+                before[path] = row._replace(stamp=(_UNKNOWN_TIME, *row.stamp[1:]))
             placed = before[path]
             places[row.stamp] = placed.where if placed is not None else row.where
         for path, row in after.items():
