@@ -230,6 +230,16 @@ async def test_what_was_moved_stays_where_its_own_place_is_taken(place: Place):
     assert (place.root / "e/f").read_text() == "theirs too"
 
 
+async def test_nothing_is_made_where_a_link_leads_that_somebody_put_above_it(place: Place):
+    place.fill({"d/x/f": "f", "e/g": "g"})
+    await place.run("rm -r d/x")
+    (place.root / "d").rename(place.root / "e/d")
+    (place.root / "d").symlink_to("e")
+    before = place.tree()
+    assert place.left() == {"d/x": "", "d/x/f": ""}
+    assert place.tree() == before
+
+
 async def test_what_somebody_saved_and_the_command_moved_is_unsure_there_too(place: Place):
     place.fill({"a": "a", "b": "b"})
 
@@ -572,6 +582,7 @@ def told_place(folder: Path, processes: LocalProcesses) -> Place:
         "truncate -s 70M big; mv big e/; cp --sparse=never e/big big2; rm b; ln a b",
         "chmod 0 d/f; chmod 0 d; mv d e/d; chmod 755 e/d; rm e/d/g",
         "mv d n; mv nothing d || mv e/missing n/g || mkdir d; mv n d/d; rm d/d/g",
+        "mkdir n; perl -e 'unlink q(n)'; ln -s e m; rmdir m || rm -r d; mv m d; rmdir d || rm a",
     ],
 )
 async def test_nothing_needs_to_be_looked_at_beforehand(tmp_path: Path, heard: None, command: str):

@@ -15,14 +15,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
 from dogu.runtime.journal.kept import Kept, take_source
-from dogu.runtime.journal.reach import JournalReach
-from dogu.runtime.journal.states import (
-    State,
-    make_device,
-    put_attributes,
-    see,
-    times_of,
-)
+from dogu.runtime.journal.reach import JournalReach, behind_link
+from dogu.runtime.journal.states import State, make_device, put_attributes, see, times_of
 from dogu.runtime.journal.steps import Step, UndoRefusal, apart, left_for_folders
 from dogu.workspace import fs
 from dogu.workspace.atomic_write import AtomicWriter, OldFile
@@ -157,7 +151,7 @@ class Applier:
             self._folder, self._folder_path = place.parent, folder
             if place.path != path:
                 self._let_go()
-                raise ToolError(ErrorKind.STALE, told("a folder above it has become a symbolic link"))
+                raise behind_link()
             self._reach.let_in(folder, os.fstat(place.parent))
         yield Place(self._folder, name, path)
 

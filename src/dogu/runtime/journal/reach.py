@@ -11,6 +11,7 @@ from contextlib import suppress
 import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.language import told
 from dogu.runtime.journal.states import MISSING, Seen, State, see
 from dogu.workspace.openat import Closed, Place, shuts_out
 from dogu.workspace.os_errors import explain
@@ -47,7 +48,12 @@ class JournalReach:
         return False
 
     def place(self, path: str, create: bool = False) -> Place:
-        """Find the place of `path` itself, a link at its end not followed; see `Roots.place`. Raises `ToolError`."""
+        """Find the place of `path` itself, a link at its end not followed; see `Roots.place`. Raises `ToolError`.
+
+        Nothing is made where a link leads.
+        """
+        if create and self.is_beyond_link(path):
+            raise behind_link()
         roots = self._roots_of(path)
         try:
             place = roots.noted_place(path, create)
@@ -100,6 +106,11 @@ class JournalReach:
             return self._found[folder]
         except OSError as error:
             raise explain(error, path) from error
+
+
+def behind_link() -> ToolError:
+    """Say that a path leads elsewhere by now."""
+    return ToolError(ErrorKind.STALE, told("a folder above it has become a symbolic link"))
 
 
 def look_at(reach: JournalReach, path: str, like: State = MISSING) -> Seen:

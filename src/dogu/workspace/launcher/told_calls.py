@@ -40,7 +40,7 @@ _CUT, _CUT_OPEN, FALLOCATE = (
 )
 _MAKE, _MAKEAT = Call("make", None, 0), Call("make", 0, 1)
 _SET_LINK = Call("change", None, 0)
-_REMOVE, _REMOVEAT = Call("remove", None, 0), Call("remove", 0, 1)
+_REMOVE, _REMOVE_FOLDER, _REMOVEAT = Call("unlink", None, 0), Call("rmdir", None, 0), Call("unlink", 0, 1, flags=2)
 _RENAME, _RENAMEAT = Call("rename", None, 0), Call("rename", 0, 1, flags=4)
 _SET, _SETAT = Call("change", None, 0, follows=True), Call("change", 0, 1, follows=True, flags=3)
 _SETAT2, _SETAT4 = (Call("change", 0, 1, follows=True, flags=place) for place in (2, 4))
@@ -50,7 +50,7 @@ CALLS: dict[str, dict[int, Call]] = {
         **{2: _OPEN, 85: _CREATE, 257: _OPENAT, 437: OPEN_ANYHOW},  # open, creat, openat, openat2
         **{76: _CUT, 77: _CUT_OPEN, 285: FALLOCATE},  # truncate, ftruncate
         **{82: _RENAME, 264: Call("rename", 0, 1), 316: _RENAMEAT},
-        **{87: _REMOVE, 84: _REMOVE, 263: _REMOVEAT},
+        **{87: _REMOVE, 84: _REMOVE_FOLDER, 263: _REMOVEAT},
         **{83: _MAKE, 258: _MAKEAT, 133: _MAKE, 259: _MAKEAT},  # mkdir, mknod
         **{86: Call("link", None, 0), 265: Call("link", 0, 1), 88: Call("make", None, 1)},
         266: Call("make", 1, 2),  # symlinkat

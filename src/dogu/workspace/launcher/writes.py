@@ -42,6 +42,7 @@ from dogu.workspace.launcher.told_calls import BIND, CALLS, FALLOCATE, OPEN_ANYH
 _OPENAT2 = 437
 _NO_OTHER_FILE_SYSTEM, _NO_MAGIC, _BENEATH, _IN_ROOT = 1, 2, 8, 16
 _NO_FOLLOW = 0x100  # AT_SYMLINK_NOFOLLOW
+_REMOVE_FOLDER = 0x200  # AT_REMOVEDIR
 _NO_REPLACE, _EXCHANGE = 1, 2
 _KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE
 _PLACE = os.O_PATH | os.O_CLOEXEC if hasattr(os, "O_PATH") else 0
@@ -144,8 +145,9 @@ class Writes(Notices):
                 self._others.opens_unseen()
         path = self._found(named, notice.pid, follows=follows)
         stamp = _stamp(path)
-        if call.does == "remove":
-            if self.still_waits(notice) and not _is_full(path, stamp):  # git tries each folder
+        if call.does in ("unlink", "rmdir"):
+            takes_folder = call.does == "rmdir" or bool(flags & _REMOVE_FOLDER)
+            if self.still_waits(notice) and _can_go(path, stamp, takes_folder=takes_folder):
                 self._note(path, stamp, GONE)
                 self._keep(path, stamp, goes=True)
         elif (call.does != "make" if stamp else call.does != "change") and self.still_waits(notice):
@@ -426,6 +428,12 @@ def _stamp(path: bytes) -> Stamp:
     if stat.S_ISDIR(status.st_mode):
         return (0, 0, status.st_ino)
     return (status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+
+
+def _can_go(path: bytes, stamp: Stamp, *, takes_folder: bool) -> bool:
+    """Whether a call that takes folders away, or all but folders, can: git tries each folder that may be empty."""
+    is_folder = bool(stamp) and not stamp[1]
+    return is_folder == takes_folder and not _is_full(path, stamp)
 
 
 def _is_full(path: bytes, stamp: Stamp) -> bool:
