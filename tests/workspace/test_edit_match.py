@@ -1567,6 +1567,27 @@ def test_a_text_that_only_loses_lines_isnt_made_already_by_what_stays() -> None:
     assert made == "begin()\ninstall(production)\ncheck(production)\nend()\n"
 
 
+def test_the_nearest_lines_are_those_of_the_longest_one_also_where_others_are_common() -> None:
+    check = "  if err != nil {\n    return err\n  }\n"
+    calls = [
+        f"  value, err := catalog.{name}(schema, len(arguments))\n" for name in ("Tables", "FunctionsIn", "Columns")
+    ]
+    text = f"load()\n{check}" + "".join(f"{call}{check}\n  use(value)\n" for call in calls)
+    old = calls[1].replace("FunctionsIn", "Functs").replace("schema", "scheme", 1) + check
+    assert refusal(text, old, "x").nearest.split("\n") == [
+        f"- {old.split(chr(10))[0]}",
+        f"+ {calls[1].rstrip()}",
+        "    if err != nil {",
+    ]
+
+
+def test_the_nearest_lines_begin_and_end_with_what_old_string_has_in_some_form() -> None:
+    text = "before(it)\nother(it)\nfirst line of it\nlast line of it is here\nafter(it)\nmore(it)\n"
+    old = "{\n}\nfirst line of it\nlast line of it was here\nzzz\nqqq"
+    lines = refusal(text, old, "x").nearest.split("\n")
+    assert [line for line in lines if line[0] == "+"] == ["+ last line of it is here"]
+
+
 def test_the_nearest_lines_are_those_most_like_the_longest_one() -> None:
     text = "one line of this text\n\n```\n\nanother line of this long text that says more\n\n```\n\nend\n"
     found = refusal(text, "another line of that long txt that says more\n\n```\nx\n", "")

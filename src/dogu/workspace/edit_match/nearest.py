@@ -54,6 +54,23 @@ def likely_starts(index: LineIndex, keys: Sequence[str]) -> list[int]:
     return sorted(near, key=lambda start: (-near[start], -votes[start], start))
 
 
+def starts_of(index: LineIndex, keys: Sequence[str]) -> list[int]:
+    """Return where `keys` may begin as `likely_starts` does, at most six, and where the lines most like the longest of
+    them say, as many, if that isn't there itself.
+    """
+    starts = likely_starts(index, keys)[:_CANDIDATES]
+    longest = max(range(len(keys)), key=lambda i: len(keys[i]))
+    if starts and keys[longest] in index.keys:
+        return starts
+    from rapidfuzz import fuzz, process
+
+    lines = index.keys[:_MOST_SEARCHED_LINES]
+    found = process.extract(
+        keys[longest], lines, scorer=fuzz.ratio, score_cutoff=_LEAST_ALIKE_PERCENT, limit=_CANDIDATES
+    )
+    return [*dict.fromkeys([*starts, *(number - longest for _, _, number in found)])]
+
+
 _MOST_LINES = 30
 _MOST_DIFF_LINES = 60  # as many for a line of old_string as for one of the file
 _LONGEST_LINE_CHARS = 300
@@ -61,6 +78,7 @@ _LEAST_ALIKE_PERCENT = 60
 _MOST_SEARCHED_LINES = 200_000
 _CANDIDATES = 6
 _ALIGNED_LINES = 8
+_MOST_COMPARED = 10_000
 
 
 def nearest(index: LineIndex, old: str) -> tuple[tuple[tuple[int, int], ...], str]:
@@ -73,8 +91,34 @@ def nearest(index: LineIndex, old: str) -> tuple[tuple[tuple[int, int], ...], st
     window = _window(index, keys)
     if window is None:
         return (), ""
-    span = index.starts[window[0]], index.ends[window[1]]
-    return (span,), _diff(old.strip("\n").split("\n"), index.text[slice(*span)].split("\n"))
+    start, end = index.starts[window[0]], index.ends[window[1]]
+    ours, theirs = old.strip("\n").split("\n"), index.text[start:end].split("\n")
+    head, tail = _strange_ends(ours, theirs)
+    start, end = (
+        start + sum(len(line) + 1 for line in theirs[:head]),
+        end - sum(len(line) + 1 for line in theirs[tail:]),
+    )
+    return ((start, end),), _diff(ours, theirs[head:tail])
+
+
+def _strange_ends(ours: Sequence[str], theirs: Sequence[str]) -> tuple[int, int]:
+    """Return where those of the file's lines begin and end that `old` has in some form: what is around them would be
+    shown for nothing.
+    """
+    from dogu.workspace.edit_match.slips import are_alike
+
+    steps = [*opcodes(ours, theirs)]
+
+    def known(step: tuple[str, int, int, int, int]) -> list[int]:
+        tag, i1, i2, j1, j2 = step
+        if tag != "equal" and (i2 - i1) * (j2 - j1) > _MOST_COMPARED:
+            return [*range(j1, j2)]
+        return [j for j in range(j1, j2) if tag == "equal" or any(are_alike(line, theirs[j]) for line in ours[i1:i2])]
+
+    first, last = known(steps[0]), known(steps[-1])
+    head = first[0] if first else steps[0][4]
+    tail = last[-1] + 1 if last else steps[-1][3]
+    return (head, tail) if head < tail else (0, len(theirs))
 
 
 def _window(index: LineIndex, keys: list[str]) -> tuple[int, int] | None:
@@ -82,11 +126,18 @@ def _window(index: LineIndex, keys: list[str]) -> tuple[int, int] | None:
     from rapidfuzz.distance import Indel
 
     whole = "\n".join(keys)
-    windows = {_aligned(index, keys, start) for start in _starts(index, keys)}
+    starts = starts_of(index, keys)
+    # A line that is common nearby, as a brace alone, aligns badly: then the lines just as they come are nearer.
+    windows = {way(index, keys, start) for start in starts for way in (_aligned, _plain)}
     likest = sorted(
         (Indel.distance(whole, "\n".join(index.keys[first : last + 1])), first, last) for first, last in windows
     )
     return likest[0][1:] if likest else None
+
+
+def _plain(index: LineIndex, keys: list[str], start: int) -> tuple[int, int]:
+    last = len(index.keys) - 1
+    return min(max(start, 0), last), max(min(start + len(keys) - 1, last), 0)
 
 
 def _aligned(index: LineIndex, keys: list[str], start: int) -> tuple[int, int]:
@@ -94,22 +145,9 @@ def _aligned(index: LineIndex, keys: list[str], start: int) -> tuple[int, int]:
     pairs = shared_lines(keys, index.keys[low : start + len(keys) + _ALIGNED_LINES])
     last = len(index.keys) - 1
     if not pairs:
-        return min(max(start, 0), last), min(max(start, 0) + len(keys) - 1, last)
+        return _plain(index, keys, start)
     (head, first), (tail, end) = pairs[0], pairs[-1]
     return max(low + first - head, 0), min(low + end + len(keys) - 1 - tail, last)
-
-
-def _starts(index: LineIndex, keys: list[str]) -> list[int]:
-    starts = likely_starts(index, keys)[:_CANDIDATES]
-    longest = max(range(len(keys)), key=lambda i: len(keys[i]))
-    if starts and keys[longest] in index.keys:
-        return starts
-    from rapidfuzz import fuzz, process
-
-    found = process.extractOne(
-        keys[longest], index.keys[:_MOST_SEARCHED_LINES], scorer=fuzz.ratio, score_cutoff=_LEAST_ALIKE_PERCENT
-    )
-    return starts if found is None else [*starts, found[2] - longest]
 
 
 def _diff(ours: Sequence[str], theirs: Sequence[str]) -> str:

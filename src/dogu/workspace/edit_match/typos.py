@@ -1,150 +1,49 @@
 """Stage "near": two lines or more, all but one or two of them in the file, the others off by a slip of the pen.
 
 Forgives, on a line whose neighbours are right: one typing error in a longish word, letter case, the style of quotes,
-a sign at the end, a comment told in other words, a comment left out. Never a digit, never a line of code more or
-less. Safe because the lines that match name the place, because nothing else in the file comes near it, and because a
-line with a slip keeps the file's text where the change doesn't replace it; a comment in other words may only stay.
+a sign at the end, a comment told in other words, a comment left out. Never a digit. Safe because the lines that match
+name the place, because nothing else in the file comes near it, and because a line with a slip keeps the file's text
+where the change doesn't replace it; a comment in other words may only stay.
+
+What `new` only repeats is never written, so more is forgiven there where the lines that match name the place without
+it: a word, some brackets, a line left out. And in a long line a word that the change doesn't touch.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from rapidfuzz.distance import OSA, Indel
+from rapidfuzz import process
+from rapidfuzz.distance import Indel
 
 from dogu.language import sentence
-from dogu.workspace.edit_match.alignment import Place, Unit, align_folded, word_chars
+from dogu.workspace.edit_match.alignment import Place, Unit, align_folded, opened, word_chars
 from dogu.workspace.edit_match.apply import split_lines, weave
-from dogu.workspace.edit_match.nearest import LineIndex, likely_starts
+from dogu.workspace.edit_match.indentation import OPENERS, indent_of
+from dogu.workspace.edit_match.nearest import LineIndex, starts_of
 from dogu.workspace.edit_match.result import Found, Outcome, Refused, UncleanError, Why
+from dogu.workspace.edit_match.rows import opcodes
+from dogu.workspace.edit_match.slips import (
+    BARE,
+    END_SIGN,
+    LEFT_OUT,
+    LETTER_CASE,
+    OTHERWISE,
+    PARAPHRASE,
+    WORDS,
+    Difference,
+    difference,
+    is_whole_comment,
+    slip_between,
+    typing_error,
+)
 from dogu.workspace.edit_match.views import fold
 
-PARAPHRASE = sentence("a comment in other words")
-LEFT_OUT = sentence("a comment left out")
-_LETTER_CASE = sentence("letter case")
-_END_SIGN = sentence("a sign at the end of a line")
-
-_SHORTEST_WORD = 5
-_SHORTEST_OF_OTHERS = 8
-_ENDINGS = ("s", "d", "r", "y")
-_PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^A-Za-z_]+")
-_FEWEST_WORDS = 5
-_LEAST_ALIKE_COMMENT = 0.6
-_LEAST_ALIKE_PROSE = 0.8
-_ESCAPED = re.compile(r"\\[\"'`$\\]|&\w+;")
-_DIGIT = re.compile(r"\d")
-_QUOTES = re.compile("[\"'`]")
-_WORDS = re.compile(r"\w+")
-_WIDE = re.compile(r"[^\x00-\x7f]+")
-_BARE = re.compile("\\s*[^\\s@#<].*[\\w)\\]\"'`]$")  # no decorator, directive or tag: these end so
-_ARTICLE = re.compile(r"\b(?:a|an|the)\s+(?=\S)", re.IGNORECASE)
-_CONTRACTION = re.compile(r"['\u2019](s|re)\b")
-_COMMENT_BEHIND = re.compile(r"\s+(?:#|//|--|/\*.*\*/$|<!--.*-->$)\s?")
-_PREPROCESSOR = r"(?:\s*(?:include|define|undef|ifdef|ifndef|endif|elif|pragma)|if|else|line|!)\b"
-# A mark that begins names in some languages (`#id`, `#private`, `%element`) has a blank behind it.
-_COMMENT = re.compile(
-    rf"\s*(?://|#+(?!{_PREPROCESSOR})(?=\s|!|$)|--\s|<!--|;+(?=\s|$)|%+(?=\s|$)|/\*|\*(?:\s|/|$)|\"\"\"|''')"
-)
-
-
-def slip_between(ours: str, theirs: str, text: str) -> str:
-    """Name the slip that makes the file's line `theirs` the model's `ours`; empty when it is more than one. `text` is
-    the file's.
-    """
-    one, other = fold(ours), fold(theirs)
-    if _ESCAPED.search(ours) and not _ESCAPED.search(theirs):
-        return ""
-    if _DIGIT.findall(one) != _DIGIT.findall(other):
-        return ""
-    if one.casefold() == other.casefold():
-        return "" if _names_another(ours, theirs, text) else _LETTER_CASE
-    if _QUOTES.sub("'", one) == _QUOTES.sub("'", other):
-        return sentence("the style of quotes")
-    if one.rstrip(",;.:") == other.rstrip(",;.:"):
-        return _END_SIGN
-    if typing_error(ours, theirs, text):
-        return sentence("a typing error")
-    if _is_without_comment(ours, theirs):
-        return LEFT_OUT
-    return PARAPHRASE if _is_paraphrase(ours.strip(), theirs.strip()) else ""
-
-
-def _is_without_comment(ours: str, theirs: str) -> bool:
-    """Whether the file's line is the model's and a comment behind it, which begins outside of quotes."""
-    line, rest = ours.strip(), theirs.strip()
-    if not rest.startswith(line) or not _COMMENT_BEHIND.match(rest, len(line)):
-        return False
-    return word_chars(line) > 0 and not any(line.count(quote) % 2 for quote in "\"'`")
-
-
-def _names_another(ours: str, theirs: str, text: str) -> bool:
-    """Whether a word that differs is another one that the file has."""
-    differing = set(_WORDS.findall(ours)) - set(_WORDS.findall(theirs))
-    return any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) for word in differing)
-
-
-def typing_error(ours: str, theirs: str, text: str) -> tuple[str, str] | None:
-    """Return the model's word and the file's when one word is all that differs, by one letter more, less, other or
-    two swapped.
-
-    The file's word has five letters or more, and the model's is nowhere in the file.
-    """
-    if _WORDS.sub("", fold(ours)) != _WORDS.sub("", fold(theirs)):
-        return None
-    one, other = _WORDS.findall(ours), _WORDS.findall(theirs)
-    if len(one) != len(other):
-        return None
-    differing = [(wrong, right) for wrong, right in zip(one, other, strict=True) if wrong != right]
-    if len(differing) != 1:
-        return None
-    wrong, right = differing[0]
-    if not _is_slip(wrong, right):
-        return None
-    known = wrong in text and re.search(rf"(?<!\w){re.escape(wrong)}(?!\w)", text)
-    return None if known else (wrong, right)
-
-
-def _is_slip(wrong: str, right: str) -> bool:
-    """Whether one longish word is the other but for a letter: no ending (`item`, `items`), and no other letter in a
-    short part of it (`get`, `set`; `upload`, `unload`), for these make names of other things.
-    """
-    if len(right) < _SHORTEST_WORD or OSA.distance(wrong, right, score_cutoff=1) != 1:
-        return False
-    one, other = _PARTS.findall(wrong), _PARTS.findall(right)
-    differing = [pair for pair in zip(one, other, strict=False) if pair[0] != pair[1]]
-    if len(one) == len(other) and len(differing) == 1:
-        wrong, right = differing[0]
-    if len(wrong) != len(right):
-        return not any(wrong in (right + end, right.removesuffix(end)) for end in _ENDINGS)
-    return sorted(wrong) == sorted(right) or len(right) >= _SHORTEST_OF_OTHERS
-
-
-def is_whole_comment(line: str) -> bool:
-    """Whether the line is a comment that opens and closes nothing beyond itself."""
-    if not _COMMENT.match(line) or line.count('"""') % 2 or line.count("'''") % 2:
-        return False
-    return line.count("/*") == line.count("*/") and line.count("<!--") == line.count("-->")
-
-
-def _is_paraphrase(ours: str, theirs: str) -> bool:
-    if _COMMENT.match(ours) and _COMMENT.match(theirs):
-        return Indel.normalized_similarity(ours, theirs) >= _LEAST_ALIKE_COMMENT
-    if len(ours.split()) > _FEWEST_WORDS and _plain_words(ours) == _plain_words(theirs):
-        return True
-    one, other = _WIDE.sub("\x00", ours), _WIDE.sub("\x00", theirs)
-    return "\x00" in one and one == other and Indel.normalized_similarity(ours, theirs) >= _LEAST_ALIKE_PROSE
-
-
-def _plain_words(line: str) -> str:
-    """Return the line without articles, contractions written out, so that two ways to say it are equal."""
-    written = _CONTRACTION.sub(lambda match: " is" if match[1] == "s" else " are", line)
-    return fold(_ARTICLE.sub("", written))
-
-
 STAGE = sentence("near")
+DROPPED = sentence("a line left out where nothing changes")
 _FEWEST_LINES = 2
 _BESIDE_LINES = 30
 _FEWEST_WORD_CHARS = 4
@@ -154,17 +53,22 @@ _FEWEST_TELLING_CHARS = 15
 _MOST_SLIPS = 2
 _STATEMENT_ENDS = ";,"
 _MOST_LEFT_OUT = 3
-_CANDIDATES = 6
 _LEAST_GAP_CHARS = 6
 _LEAST_GAP_SHARE = 8  # and an eighth of the text
 
 
 class _Line(NamedTuple):
-    """A line of `old` that isn't blank: its text, its folded text, and where it begins in `old`."""
+    """A line of `old` that isn't blank: its text, its folded text, and where it begins in `old`.
+
+    It `stays` where `new` has it just so at the same place, and `follows` where the line before it does, and nothing
+    comes between them.
+    """
 
     text: str
     key: str
     offset: int
+    stays: bool
+    follows: bool
 
 
 class _Pair(NamedTuple):
@@ -177,8 +81,11 @@ class _Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class _Window:
+    """Each line with its counterpart, and what lines of the file lie between them."""
+
     pairs: list[_Pair]
     left_out: int
+    dropped: int
 
     @property
     def slips(self) -> list[_Pair]:
@@ -188,9 +95,9 @@ class _Window:
 def find_near(index: LineIndex, old: str, new: str, expected: int | None) -> Outcome:
     """Find `old` where all but a slip or two of its lines are; None when that is nowhere."""
     lines = _lines(old, new)
-    if len(lines) < _FEWEST_LINES or expected not in (1, None):
+    if not lines or expected not in (1, None) or (len(lines) < _FEWEST_LINES and not _is_long(lines[0].text)):
         return None
-    starts = likely_starts(index, [line.key for line in lines])[:_CANDIDATES]
+    starts = starts_of(index, [line.key for line in lines])
     windows = [window for start in starts if (window := _fit(index, lines, start))]
     if not windows:
         return None
@@ -199,23 +106,30 @@ def find_near(index: LineIndex, old: str, new: str, expected: int | None) -> Out
     if len(spans) > 1 or not _stands_out(index, lines, window, starts):
         return Refused(Why.AMBIGUOUS, STAGE, "more than one place is nearly the same", spans)
     try:
+        _check_words(index, window, old, new)
         written = weave(_align(index, old, window), new)
     except UncleanError as error:
         return Refused(Why.UNCLEAR, STAGE, str(error), spans)
     if _may_lack_signs(index, window, old, new):
         reason = "old_string lacks signs that the file has at the ends of lines; whether new lines do can't be told"
         return Refused(Why.UNCLEAR, STAGE, reason, spans)
-    forgiven = [pair.slip for pair in window.slips] + [LEFT_OUT] * bool(window.left_out)
+    forgiven = [pair.slip for pair in window.slips]
+    forgiven += [LEFT_OUT] * bool(window.left_out) + [DROPPED] * bool(window.dropped)
     return Found(STAGE, spans, tuple(written), tuple(dict.fromkeys(forgiven)))
 
 
 def _lines(old: str, new: str) -> list[_Line]:
+    ours, theirs = ([line.rstrip() for line in lines] for lines in split_lines(old, new))
+    equal = [(range(i1, i2), j1) for tag, i1, i2, j1, _ in opcodes(ours, theirs) if tag == "equal"]
+    stays = {i: (run.start, j) for run, j in equal for i in run}
     found: list[_Line] = []
-    offset = 0
-    for text in split_lines(old, new)[0]:
+    offset = before = 0
+    for number, text in enumerate(old.split("\n")[: len(ours)]):
         key = fold(text)
         if key:
-            found.append(_Line(text, key, offset))
+            follows = number in stays and stays.get(before) == stays[number]
+            found.append(_Line(text, key, offset, number in stays, follows))
+            before = number
         offset += len(text) + 1
     return found
 
@@ -230,7 +144,7 @@ def _fit(index: LineIndex, lines: Sequence[_Line], start: int) -> _Window | None
     """Pair every line with one of the file from `start` on, in order; None when that takes more than slips."""
     pairs: list[_Pair] = []
     number = start
-    left_out = 0
+    left_out = dropped = 0
     # A line that the file has nearby is no slip of another one.
     beside = index.keys[max(start - _BESIDE_LINES, 0) : max(start, 0) + len(lines) + _BESIDE_LINES]
     known = {key for key in beside if word_chars(key) >= _FEWEST_WORD_CHARS}
@@ -239,16 +153,74 @@ def _fit(index: LineIndex, lines: Sequence[_Line], start: int) -> _Window | None
             exact = index.keys[number] == line.key
             is_other = line.key in known or line.key in index.keys[number + 1 : number + 1 + _MOST_LEFT_OUT]
             slip = "" if exact or is_other else slip_between(line.text, index.line(number), index.text)
+            slip = slip or _otherwise(index, line, number, is_exact=exact)
             if exact or slip:
                 pairs.append(_Pair(line, number, slip))
                 break
-            if not pairs or left_out == _MOST_LEFT_OUT or not is_whole_comment(index.line(number)):
+            is_comment = is_whole_comment(index.line(number))
+            if not pairs or left_out == _MOST_LEFT_OUT or not (is_comment or _may_be_dropped(index, line, number)):
                 return None
-            left_out += 1
+            left_out, dropped = left_out + is_comment, dropped + (not is_comment)
             number += 1
         number += 1
-    window = _Window(pairs, left_out)
+    window = _Window(pairs, left_out, dropped)
     return window if len(pairs) == len(lines) and _is_likely(index, window) else None
+
+
+def _may_be_dropped(index: LineIndex, line: _Line, number: int) -> bool:
+    """Whether `old` may lack a line of the file before one of its own: within what stays, a statement as deep as one
+    beside it that opens and closes nothing.
+    """
+    text = index.line(number)
+    if not line.follows or number + 1 >= len(index.keys) or index.keys[number + 1] != line.key:
+        return False
+    above, own, below = (len(indent_of(index.line(beside))) for beside in (number - 1, number, number + 1))
+    is_whole = opened(text) == 0 and text.strip()[:1] not in ")]}" and not text.rstrip().endswith(OPENERS)
+    return is_whole and own in (above, below) and own >= below and word_chars(line.key) >= _FEWEST_WORD_CHARS
+
+
+def _otherwise(index: LineIndex, line: _Line, number: int, *, is_exact: bool) -> str:
+    """Name the slip of a line that has a word or some brackets otherwise than the file, where the line only stays, or
+    is so long that it is known by the rest; empty where it may be another line.
+    """
+    file = index.line(number)
+    if is_exact:  # but for a blank between ideographs
+        return OTHERWISE if line.stays and _have_blanks_otherwise(line.text, file) else ""
+    found = None if line.key in index.keys else difference(line.text, file)
+    if found is None or not _is_enough(found, line, index, number):
+        return ""
+    least = 2 * Indel.distance(line.key, index.keys[number]) + _LEAST_GAP_CHARS
+    peers = process.extract_iter(line.key, index.keys, scorer=Indel.distance, score_cutoff=least - 1)
+    return OTHERWISE if all(key == index.keys[number] for key, _, _ in peers) else ""
+
+
+def _is_enough(found: Difference, line: _Line, index: LineIndex, number: int) -> bool:
+    """Whether the rest of a line is enough to know it by, and the word that differs names nothing else."""
+    file = index.line(number)
+    is_head = number + 1 < len(index.keys) and len(indent_of(index.line(number + 1))) > len(indent_of(file))
+    words, share = (4, 0.75) if found.is_close and not is_head else (6, 0.85)
+    has_word = found.ours != "" or found.theirs != ""
+    if not line.stays:
+        words, share = 8, 0.9
+    elif not has_word:
+        words = 2
+    if found.words < words or found.share < share or not (line.stays or (has_word and found.is_close)):
+        return False
+    if is_head and found.theirs and found.theirs in WORDS.findall(file.partition("(")[0]):
+        return False  # what a block's head names
+    counts = Counter(WORDS.findall(index.text))
+    is_named = any(len(word) >= _FEWEST_EXACT_WORD_CHARS and counts[word] == 1 for word in WORDS.findall(line.text))
+    return is_named or not (found.ours and found.theirs) or counts[found.ours] == 0
+
+
+def _have_blanks_otherwise(ours: str, theirs: str) -> bool:
+    """Whether two lines that are the same but for blanks differ by those between ideographs."""
+    one, other = (["".join(filter(str.isascii, word)) for word in WORDS.findall(line)] for line in (ours, theirs))
+    return WORDS.findall(ours) != WORDS.findall(theirs) and [*filter(None, one)] == [*filter(None, other)]
+
+
+def _is_long(line: str) -> bool:
+    return len(WORDS.findall(line)) > 8
 
 
 def _is_likely(index: LineIndex, window: _Window) -> bool:
@@ -257,13 +229,62 @@ def _is_likely(index: LineIndex, window: _Window) -> bool:
     """
     slips = window.slips
     exact = [pair for pair in window.pairs if not pair.slip]
-    if len(window.pairs) == _FEWEST_LINES:
-        return _is_known(index, window, exact)
+    if window.dropped or any(pair.slip == OTHERWISE for pair in slips):
+        most = 1 if window.dropped else _MOST_SLIPS
+        return len(slips) + bool(window.left_out) + window.dropped <= most and _is_placed(index, window)
+    if len(window.pairs) <= _FEWEST_LINES:
+        return _is_known(index, window, exact) or (
+            len(slips) == 1 and not window.left_out and _is_placed(index, window)
+        )
     if not 1 <= len(slips) + bool(window.left_out) <= _MOST_SLIPS or len(exact) < _FEWEST_EXACT_LINES:
         return False
     if window.left_out and any(pair.slip == PARAPHRASE for pair in slips):
         return False  # one comment for two, or two for one, can't be told apart from these
     return sum(word_chars(pair.line.key) for pair in exact) >= _FEWEST_EXACT_WORD_CHARS
+
+
+def _is_placed(index: LineIndex, window: _Window) -> bool:
+    """Whether lines that are just so in the file, one behind the other, are enough to know the place by, or a long one
+    that changes is.
+    """
+    for pair in window.slips:
+        if not pair.line.stays:
+            return _otherwise(index, pair.line, pair.number, is_exact=False) != ""
+    for run in _runs(window):
+        keys = [pair.line.key for pair in run]
+        times = (index.keys[at : at + len(keys)] == keys for at, key in enumerate(index.keys) if key == keys[0])
+        if sum(map(word_chars, keys)) >= _FEWEST_TELLING_CHARS and sum(times) == 1:
+            return True
+    return False
+
+
+def _runs(window: _Window) -> Iterator[list[_Pair]]:
+    """Yield the stretches of lines without a slip that lie together in the file."""
+    run: list[_Pair] = []
+    for pair in window.pairs:
+        if run and (pair.slip or pair.number != run[-1].number + 1):
+            yield run
+            run = []
+        run += [pair] * (not pair.slip)
+    if run:
+        yield run
+
+
+def _check_words(index: LineIndex, window: _Window, old: str, new: str) -> None:
+    """Raise `UncleanError` where the change has to do with a word that `old` has otherwise than the file: new lines
+    bring it, or it goes, or what is beside it does.
+    """
+    ours, theirs = (WORDS.findall(string) for string in (old, new))
+    brought = Counter(theirs) - Counter(ours)
+    written = f" {' '.join(theirs)} "
+    for pair in window.slips:
+        found = difference(pair.line.text, index.line(pair.number)) if pair.slip == OTHERWISE else None
+        if found is None:
+            continue
+        stays = pair.line.stays or all(f" {mine} " in written or f" {file} " in written for mine, file in found.spots)
+        is_elsewhere = ours.count(found.ours) > WORDS.findall(pair.line.text).count(found.ours)
+        if brought[found.ours] or not stays or (is_elsewhere and not pair.line.stays):
+            raise UncleanError("new_string changes a line just where old_string has another word than the file")
 
 
 def _is_known(index: LineIndex, window: _Window, exact: Sequence[_Pair]) -> bool:
@@ -273,14 +294,14 @@ def _is_known(index: LineIndex, window: _Window, exact: Sequence[_Pair]) -> bool
     kinds = {pair.slip for pair in window.slips} | {LEFT_OUT for _ in range(window.left_out)}
     telling = [pair for pair in exact if index.keys.count(pair.line.key) == 1]
     is_sure = any(word_chars(pair.line.key) >= _FEWEST_TELLING_CHARS for pair in telling)
-    return is_sure and len(kinds) == 1 and kinds <= {LEFT_OUT, _LETTER_CASE}
+    return is_sure and len(kinds) == 1 and kinds <= {LEFT_OUT, LETTER_CASE}
 
 
 def _stands_out(index: LineIndex, lines: Sequence[_Line], window: _Window, starts: Sequence[int]) -> bool:
     """Whether every other likely place differs far more than this one."""
     whole = "\n".join(line.key for line in lines)
     first, last = window.pairs[0].number, window.pairs[-1].number
-    own = Indel.distance(whole, "\n".join(index.keys[first : last + 1]))
+    own = Indel.distance(whole, "\n".join(index.keys[pair.number] for pair in window.pairs))
     least = own + max(_LEAST_GAP_CHARS, len(whole) // _LEAST_GAP_SHARE)
     others = [start for start in starts if not first - len(lines) < start <= last]
     return all(
@@ -294,12 +315,12 @@ def _may_lack_signs(index: LineIndex, window: _Window, old: str, new: str) -> bo
     """
     before, after = ([line.rstrip() for line in lines if line.strip()] for lines in split_lines(old, new))
     ends = {line[-1] for line in [*before, *after]} - {*_STATEMENT_ENDS}
-    slips = ((pair.line.key, index.keys[pair.number]) for pair in window.slips if pair.slip == _END_SIGN)
+    slips = ((pair.line.key, index.keys[pair.number]) for pair in window.slips if pair.slip == END_SIGN)
     lacking = {file[-1] for ours, file in slips if file[:-1] == ours} - ends
     known = {line.strip() for line in before}
     added = (line for line in after if line.strip() not in known and not is_whole_comment(line))
     return not lacking.isdisjoint(_STATEMENT_ENDS if len(after) <= len(before) else lacking) and any(
-        map(_BARE.match, added)
+        map(BARE.match, added)
     )
 
 
@@ -315,17 +336,25 @@ def _align(index: LineIndex, old: str, window: _Window) -> Place:
             aligned = align_folded(index.text, pair.line.text, start, end)
         units += [_moved(unit, pair.line.offset) for unit in aligned]
     words = [word for pair in slips.values() for word in _slipped_words(pair, index)]
-    fixed = frozenset(unit for unit, pair in slips.items() if pair.slip in (PARAPHRASE, LEFT_OUT))
+    fixed = frozenset(unit for unit, pair in slips.items() if _is_fixed(pair))
     return Place(index.text, old, units, frozenset(slips), fixed, tuple(words))
+
+
+def _is_fixed(pair: _Pair) -> bool:
+    """Whether the line may only stay as the file has it."""
+    return pair.slip in (PARAPHRASE, LEFT_OUT) or (pair.slip == OTHERWISE and pair.line.stays)
 
 
 def _slipped_words(pair: _Pair, index: LineIndex) -> list[tuple[str, str]]:
     """Return each word that the model has otherwise than the file, and the file's."""
+    if pair.slip == OTHERWISE:
+        found = None if pair.line.stays else difference(pair.line.text, index.line(pair.number))
+        return [(found.ours, found.theirs)] if found and found.ours and found.theirs else []
     line = index.line(pair.number)
     if pair.line.text.casefold().split() != line.casefold().split():
         error = typing_error(pair.line.text, line, index.text)
         return [error] if error else []
-    both = zip(_WORDS.findall(pair.line.text), _WORDS.findall(line), strict=False)
+    both = zip(WORDS.findall(pair.line.text), WORDS.findall(line), strict=False)
     return [(wrong, right) for wrong, right in both if wrong != right]
 
 
