@@ -253,6 +253,7 @@ SWAP = "python3 -c \"import ctypes; ctypes.CDLL(None).renameat2(-100, b'a', -100
         "ln -f d/a other; rm a; mv d n; mv n closed/n; mv closed d",
         "chmod 444 a; cp other a",
         "mv more n; chmod 600 a; mv d more; mv other o",
+        f"mv d n; mv swapped d; mv n swapped; {SWAP}".replace("b'a'", "b'more'"),
         "rm a; mv d n; cp n/a t; rm n/a; mv t n/a",
     ],
 )
@@ -264,6 +265,7 @@ async def test_names_of_a_file_are_what_they_are_without_dogu_and_come_back(
     shutil.copyfile(place.root / "a", place.root / "same")
     (place.root / "other").write_text("other\n")
     (place.root / "more").mkdir()
+    (place.root / "swapped/e").mkdir(parents=True)
     os.link(place.root / "other", place.root / "more/a")
     shutil.copy2(place.root / "a", place.root / "empty/a")
     twin = tmp_path / "twin"

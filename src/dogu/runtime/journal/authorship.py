@@ -97,19 +97,20 @@ class Authorship:
             # Where the folder went away, what was told of the path may be of another file, which came there later.
             is_exact = own is not None and own[0] and change.before.links < 2 and not is_left
             is_from_before = stamp == own[0] if own and is_exact else stamp in self._first or stamp in self._after
-            is_from_before |= any(
+            is_from_before |= (is_left and change.before.kind == "folder") or any(
                 self._paths.get(place, ((), FOREIGN))[1] != FOREIGN for place in self._later(change.path)
             )
         else:
             came = {stamp_of(change.after), *(first for first, _, _ in known)} & self._before
-            is_known = bool(came) or self._was_written_by_another_name(change)
+            is_folder = change.after is not None and change.after.kind == "folder"
+            is_known = bool(came) or is_folder or self._was_written_by_another_name(change)
             is_from_before = any(not first for first, _, _ in known) or (is_moved and is_known)
         if change.after is None:
             return is_from_before and (is_left or any(inode == 0 for _, inode, _ in known[:1]))
         if not is_from_before or not self._came_as_seen(change):
             return False
         is_now = any(self._leaves(change.after, each) for each in known) or self._was_written_by_another_name(change)
-        # A folder that came along is no change where it lay if another one was made there; it goes only when empty.
+        # A folder that came along is no change where it lay if another one is there now; it goes only when empty.
         return is_now or (is_moved and (change.after.kind == "folder" or stamp_of(change.after) in self._before))
 
     def _came_as_seen(self, change: TreeChange) -> bool:
