@@ -9,7 +9,7 @@ import msgspec
 from dogu.models.providers import GEMINI, named, of_model
 from dogu.settings import Settings
 from dogu.workspace import system_keyring
-from dogu.workspace.private_file import changing_json, read_private_file
+from dogu.workspace.private_file import changing_json, read_json
 from dogu.workspace.system_keyring import NoKeyringError
 
 KEYRING = "keyring:"
@@ -33,7 +33,7 @@ def with_kept_key(settings: Settings, state_folder: str) -> Settings:
 
 def kept_key(state_folder: str, provider: str) -> str:
     """Return the key kept for a provider, or `KEYRING` and its name; '' when there is none."""
-    kept = _read(state_folder).get(provider)
+    kept = read_json(_path(state_folder), dict[str, _Kept]).get(provider)
     if kept is None:
         return ""
     return f"{KEYRING}{provider}" if kept.is_in_keyring else kept.key
@@ -58,13 +58,6 @@ def keep_key(state_folder: str, provider: str, key: str) -> str:
     with changing_json(path, dict[str, _Kept]) as kept:
         kept[provider] = _Kept(is_in_keyring=True) if in_keyring else _Kept(key)
     return "keyring" if in_keyring else path
-
-
-def _read(state_folder: str) -> dict[str, _Kept]:
-    try:
-        return msgspec.json.decode(read_private_file(_path(state_folder))[0], type=dict[str, _Kept])
-    except (OSError, msgspec.DecodeError):
-        return {}
 
 
 def _path(state_folder: str) -> str:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from dogu.policy.rule import RestrictionError, Rule
 from dogu.policy.verdict import Decision
-from dogu.workspace.private_file import changing_json, read_private_file
+from dogu.workspace.private_file import changing_json, read_json
 
 
 class RememberedRules:
@@ -19,7 +17,7 @@ class RememberedRules:
     def load(self) -> tuple[Rule, ...]:
         """Return the rules; an entry that can't be understood is left out, which only means one more question."""
         found: list[Rule] = []
-        for entry in self._read().get(self._root, []):
+        for entry in read_json(self._path, dict[str, list[str]]).get(self._root, []):
             try:
                 found.append(Rule.parse(entry, Decision.ALLOW, self._path))
             except RestrictionError:
@@ -32,9 +30,3 @@ class RememberedRules:
             entries = kept.setdefault(self._root, [])
             if rule.text not in entries:
                 entries.append(rule.text)
-
-    def _read(self) -> dict[str, list[str]]:
-        try:
-            return msgspec.json.decode(read_private_file(self._path)[0], type=dict[str, list[str]])
-        except (OSError, msgspec.DecodeError):
-            return {}

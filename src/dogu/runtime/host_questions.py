@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
-import msgspec
-
 from dogu.language import told
 from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
 from dogu.runtime.questions import Declined, Elicitation, Given
-from dogu.workspace.private_file import changing_json, read_private_file
+from dogu.workspace.private_file import changing_json, read_json
 from dogu.workspace.sandbox.registries import ALL_REGISTRIES, registry_of
 
 Elicit: TypeAlias = Callable[[Elicitation], Awaitable[Given | Declined | None]]
@@ -31,7 +29,7 @@ class RememberedHosts:
     def holds(self, host: str) -> bool:
         """Whether the user said so before."""
         if self._known is None:
-            self._known = set(self._read().get(self._root, ()))
+            self._known = set(read_json(self._path, dict[str, list[str]]).get(self._root, ()))
         return host in self._known
 
     def add(self, hosts: Sequence[str]) -> None:
@@ -39,12 +37,6 @@ class RememberedHosts:
         self._known = (self._known or set()) | set(hosts)
         with changing_json(self._path, dict[str, list[str]], indent=2) as everything:
             everything[self._root] = sorted({*everything.get(self._root, ()), *hosts})
-
-    def _read(self) -> dict[str, list[str]]:
-        try:
-            return msgspec.json.decode(read_private_file(self._path)[0], type=dict[str, list[str]])
-        except (OSError, msgspec.DecodeError):
-            return {}
 
 
 class HostQuestions:

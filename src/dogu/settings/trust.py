@@ -6,10 +6,8 @@ import os
 from enum import StrEnum
 from typing import Any
 
-import msgspec
-
 from dogu.language import say
-from dogu.workspace.private_file import changing_json, read_private_file, written_path
+from dogu.workspace.private_file import changing_json, read_json, written_path
 
 
 class Trust(StrEnum):
@@ -36,7 +34,7 @@ def trust_of(root: str, home: str) -> Trust:
 
     A trust file that can't be read says nothing, and so trusts nothing.
     """
-    answers = _answers(_file(home))
+    answers = read_json(_file(home), dict[str, Any])
     folder = os.path.realpath(root)
     while True:
         answer = answers.get(written_path(folder))
@@ -59,10 +57,3 @@ def record_trust(root: str, home: str, trust: Trust) -> None:
 
 def _file(home: str) -> str:
     return os.path.join(home, ".dogu", "trustedFolders.json")
-
-
-def _answers(file: str) -> dict[str, Any]:
-    try:
-        return msgspec.json.decode(read_private_file(file)[0], type=dict[str, Any])
-    except (OSError, msgspec.DecodeError):
-        return {}

@@ -94,6 +94,14 @@ def read_private_file(path: str) -> tuple[bytes, int]:
         return file.read(), stat.S_IMODE(os.fstat(file.fileno()).st_mode)
 
 
+def read_json(path: str, kind: type[Kept]) -> Kept:
+    """Return the table that `changing_json` writes; an empty one where there is none, or none that can be read."""
+    try:
+        return msgspec.json.decode(read_private_file(path)[0], type=kind)
+    except (OSError, msgspec.DecodeError):
+        return msgspec.convert({}, kind)
+
+
 @contextmanager
 def lock_of_file(path: str) -> Generator[None]:
     """Let one process at a time read the file and write it again; its folder is made. Not to be taken twice.

@@ -15,7 +15,7 @@ import msgspec
 
 from dogu.contract import JsonObject
 from dogu.workspace import system_keyring
-from dogu.workspace.private_file import changing_json, read_private_file
+from dogu.workspace.private_file import changing_json, read_json
 from dogu.workspace.system_keyring import NoKeyringError
 
 _IN_KEYRING = {"kept_in": "keyring"}
@@ -30,7 +30,7 @@ class TokenStore:
 
     def load(self, address: str) -> JsonObject:
         """Return what is kept of a server; empty when nothing is, or when the keyring won't say."""
-        kept = self._read().get(address) if self._folder else None
+        kept = read_json(self._path, dict[str, dict[str, Any]]).get(address) if self._folder else None
         if kept != _IN_KEYRING:
             return dict(kept or {})
         try:
@@ -52,7 +52,7 @@ class TokenStore:
 
     def forget(self, address: str) -> bool:
         """Forget a server's login; return whether there was one. Raises `OSError`."""
-        if not self._folder or address not in self._read():
+        if not self._folder or address not in read_json(self._path, dict[str, dict[str, Any]]):
             return False
         with self._changing() as logins:
             if logins.pop(address, None) == _IN_KEYRING:
@@ -64,9 +64,3 @@ class TokenStore:
     def _changing(self) -> Generator[dict[str, JsonObject]]:
         with changing_json(self._path, dict[str, dict[str, Any]], indent=2) as logins:
             yield logins
-
-    def _read(self) -> dict[str, JsonObject]:
-        try:
-            return msgspec.json.decode(read_private_file(self._path)[0], type=dict[str, dict[str, Any]])
-        except (OSError, msgspec.DecodeError):
-            return {}

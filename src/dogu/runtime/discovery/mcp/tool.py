@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable
 from typing import Any, cast
 
-import msgspec
 from anyio import to_thread
 
 from dogu.contract import CallContext, Confirmation, JsonObject, Kind, Tool, ToolResult
@@ -22,7 +21,7 @@ from dogu.language import told
 from dogu.runtime.discovery.mcp.content import result_of
 from dogu.runtime.discovery.mcp.server import McpServer
 from dogu.workspace.diff import unified_diff
-from dogu.workspace.private_file import changing_json, read_private_file, written_path
+from dogu.workspace.private_file import changing_json, read_json, written_path
 from dogu.workspace.visible import make_visible
 
 _LONGEST_KEPT_CHARS = 20_000
@@ -61,18 +60,12 @@ class ApprovedDeclarations:
 
     def _approved(self) -> dict[str, str]:
         if self._kept is None:
-            self._kept = dict(self._read().get(self._root, {}))
+            self._kept = dict(read_json(self._path, dict[str, dict[str, str]]).get(self._root, {}))
         return self._kept
 
     def _write(self, name: str, declaration: str) -> None:
         with changing_json(self._path, dict[str, dict[str, str]], indent=2) as everything:
             everything.setdefault(self._root, {})[name] = declaration
-
-    def _read(self) -> dict[str, dict[str, str]]:
-        try:
-            return msgspec.json.decode(read_private_file(self._path)[0], type=dict[str, dict[str, str]])
-        except (OSError, msgspec.DecodeError):
-            return {}
 
 
 def _digest(declaration: str) -> str:
