@@ -11,12 +11,13 @@ from dogu.contract.declaration import FunctionDeclaration
 from dogu.models.events import FunctionCallEvent, ModelEvent, Retrying, TextDelta, ThoughtDelta
 from dogu.models.openai_answer import Habits, OpenAIAnswer
 from dogu.models.schemas import PLAIN
-from dogu.models.text_calls import SAMPLES
+from dogu.models.text_calls import _FORMATS
 from dogu.models.translation import Tools
 
 F = FunctionDeclaration("f", "Does.", {"type": "object", "properties": {"a": {"type": "string"}}})
 CALL = '<tool_call>{"name": "f", "arguments": {"a": "b"}}</tool_call>'
 STOP = {"choices": [{"delta": {}, "finish_reason": "stop"}]}
+SAMPLES = [sample for _, _, samples in _FORMATS for sample in samples]
 
 
 def read(text: str, *, size: int = 3, habits: Habits | None = None, declared: bool = True) -> list[ModelEvent]:

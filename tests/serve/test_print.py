@@ -15,7 +15,7 @@ from dogu.contract.function_tool import function_tool
 from dogu.contract.tool import Kind
 from dogu.models.events import ModelError, ModelErrorKind
 from dogu.serve.exit_codes import ExitCode
-from dogu.serve.print import HeadlessRun, OutputFormat, print_answer
+from dogu.serve.print import HeadlessRun, OutputFormat
 from dogu.serve.run_printers import RunFacts
 from dogu.serve.run_rows import Change
 from dogu.testing.scripted_model import ScriptedModel, ScriptedTurn
@@ -40,7 +40,15 @@ async def answer(*turns: ScriptedTurn, output_format: str = "text", max_steps: i
     if any(isinstance(turn, Turn) and turn.calls and turn.calls[0].name == "burn" for turn in turns):
         tools = executor_for(function_tool(burn), mode="yolo")
     agent = Agent(ScriptedModel(turns), tools, "system", max_steps=max_steps)
-    return await print_answer(agent, "the prompt", OutputFormat(output_format), "session-1")
+    return await print_answer(agent, OutputFormat(output_format))
+
+
+async def print_answer(agent: Agent, output_format: OutputFormat = OutputFormat.TEXT) -> ExitCode:
+    with HeadlessRun(output_format) as run:
+        with run.bounded():
+            run.opened(RunFacts("session-1", agent.model.name, agent.services.meter))
+            await run.answer(agent, "the prompt")
+        return run.code
 
 
 async def test_text_is_the_answer_alone(capsys: pytest.CaptureFixture[str]):
@@ -79,7 +87,7 @@ async def test_what_needs_a_user_is_refused_and_told_by_the_status(capsys: pytes
         executor_for(function_tool(write), confirm=None),
         "system",
     )
-    assert await print_answer(agent, "write", OutputFormat.TEXT) is ExitCode.NOBODY_TO_ASK
+    assert await print_answer(agent) is ExitCode.NOBODY_TO_ASK
     assert "nobody is here to ask" in capsys.readouterr().err
 
 

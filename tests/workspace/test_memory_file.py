@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dogu.contract.errors import ErrorKind, ToolError
-from dogu.workspace.memory_file import HEADING, MemoryFile, memories_in
+from dogu.workspace.memory_file import HEADING, MemoryFile, _section
 from dogu.workspace.text import decode
 
 
@@ -163,6 +163,12 @@ def test_what_others_wrote_between_question_and_answer_stays(tmp_path: Path):
     assert file.read_text() == "yours\n## Gemini Added Memories\n- b fact\n- a fact\n"
 
 
+def memories_in(text: str) -> list[str]:
+    section = _section(text)
+    lines = text[slice(*section)].splitlines() if section else []
+    return [line[2:].strip() for line in lines if line.startswith("- ")]
+
+
 def test_processes_that_save_at_once_lose_nothing(tmp_path: Path):
     file = tmp_path / "GEMINI.md"
     file.write_text("mine, without a final newline")
@@ -174,7 +180,7 @@ def test_processes_that_save_at_once_lose_nothing(tmp_path: Path):
     assert [process.wait(60) for process in running] == [0] * 4
     text = file.read_bytes()
     assert text.startswith(b"mine, without a final newline\n\n" + HEADING.encode())
-    assert sorted(memories_in(decode(text))) == sorted(
+    assert sorted(memories_in(decode(text).text)) == sorted(
         f"fact {name}-{number}" for name in "abcd" for number in range(8)
     )
     assert os.listdir(tmp_path) == ["GEMINI.md"]
@@ -200,4 +206,4 @@ def test_adding_only_ever_inserts(lines: list[str], ending: str, ends: bool, fac
     after = change.data
     start = next((at for at in range(len(before)) if after[at] != before[at]), len(before))
     assert any(after[:at] + after[at + len(after) - len(before) :] == before for at in range(start + 1))
-    assert change.fact in memories_in(decode(after))
+    assert change.fact in memories_in(decode(after).text)

@@ -31,7 +31,8 @@ def _format(opening: str, pattern: str, *sample: str) -> tuple[str, re.Pattern[s
     return opening, re.compile(pattern, re.DOTALL), sample
 
 
-# How a call begins, the whole of one (`body` is read by `_body`, `json` are arguments, `list` are calls), samples.
+# How a call begins, the whole of one (`body` is read by `_body`, `json` are arguments, `list` are calls), and samples:
+# calls of `f` with the argument `a` = `b`.
 _FORMATS = (
     _format(  # Hermes, Qwen, GLM
         "<tool_call>",
@@ -110,8 +111,6 @@ _WRAPPERS = (
 _OTHERWISE = ("<|tool▁call▁begin|>", "<｜DSML｜invoke name=", "<tool_calls>", "<|tool_call_start|>")
 OPENINGS = (*(opening for opening, _, _ in _FORMATS if opening != "<|channel|>"), *_WRAPPERS, *_OTHERWISE)
 """How a call in text begins; gpt-oss' channels, which also hold thoughts and text, are for the caller to tell apart."""
-SAMPLES = tuple(sample for _, _, samples in _FORMATS for sample in samples)
-"""Calls of `f` with the argument `a` = `b`, in each format."""
 
 _ENDS_WITH = "|".join(
     (

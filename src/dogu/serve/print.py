@@ -32,8 +32,6 @@ from dogu.serve.run_printers import (
     OutputFormat,
     Report,
     RunFacts,
-    SettleJobs,
-    no_jobs,
 )
 from dogu.serve.run_rows import (
     Change,
@@ -66,21 +64,6 @@ class Wanted(Protocol):
     def ask_again(self) -> None:
         """Ask for it in another way from now on."""
         ...
-
-
-async def print_answer(
-    agent: Agent,
-    prompt: Content,
-    output_format: OutputFormat,
-    session_id: str = "",
-    settle_jobs: SettleJobs = no_jobs,
-) -> ExitCode:
-    """Run one turn and print it. Nobody can be asked: what needs a user is refused, and the exit status says so."""
-    with HeadlessRun(output_format) as run:
-        with run.bounded():
-            run.opened(RunFacts(session_id, agent.model.name, agent.services.meter, settle_jobs=settle_jobs))
-            await run.answer(agent, prompt)
-        return run.code
 
 
 class HeadlessRun:

@@ -24,7 +24,6 @@ from dogu.workspace.small_file import read_small_file
 
 _LARGEST_BYTES = 4_000_000
 _MANIFEST, _INSTALLED = "gemini-extension.json", ".gemini-extension-install.json"
-_READ = ("mcpServers", "excludeTools", "contextFileName")
 _LABELS = ("name", "version", "description", "migratedTo", "settings", "$schema", "author", "license", "homepage")
 _UNREAD = ("themes", "plan")
 

@@ -16,7 +16,7 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace.diff import unified_diff
 from dogu.workspace.files import FileContent, LocalFiles, WriteObserver
 from dogu.workspace.roots import Roots
-from dogu.workspace.text import DecodedText, decode, dominant_line_ending, line_ending_at
+from dogu.workspace.text import decode, dominant_line_ending, line_ending_at
 from dogu.workspace.text.change import file_notes, hidden_notes
 from dogu.workspace.text.media import HEAD_BYTES, is_binary
 from dogu.workspace.visible import strip_escapes
@@ -179,10 +179,3 @@ def _fence_end(lines: Sequence[re.Match[str]], start: int, fence: str) -> int | 
         if closing and closing[1].startswith(fence) and not closing[2].strip():
             return at
     return None
-
-
-def memories_in(text: DecodedText) -> list[str]:
-    """Return the facts that the section holds, in order."""
-    section = _section(text.text)
-    lines = text.text[slice(*section)].splitlines() if section else []
-    return [line[2:].strip() for line in lines if line.startswith("- ")]

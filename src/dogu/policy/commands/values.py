@@ -230,12 +230,6 @@ _PLACED: dict[str, Callable[[Word, Surroundings], Finding | None]] = {
 }
 """Kinds that depend on where the command is run."""
 
-KINDS = frozenset((*_CHECKS, *_PLACED)) | frozenset(
-    "any rest handed format text passed_on file pattern repository host package command module sql config".split()
-)
-"""Every kind that the table may name, but for those that have a pattern."""
-
-
 ONLY_READ = frozenset("inside own script other_project source".split())
 PLACES = ONLY_READ | frozenset(
     "place folder checkout tree compressed product typed built fetched requirements unpacked venv generated".split()

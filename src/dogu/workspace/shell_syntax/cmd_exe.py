@@ -139,7 +139,7 @@ class _Parser(Line):
 
     def _redirects(self) -> list[Redirect]:
         found: list[Redirect] = []
-        while (redirect := self._redirect(is_apart=True)) is not None:
+        while (redirect := self._redirect()) is not None:
             found.append(redirect)
             self.skip_blanks()
         return found
@@ -282,10 +282,10 @@ class _Parser(Line):
 
     # simple commands
 
-    def _redirect(self, *, is_apart: bool) -> Redirect | None:
-        """Take a redirection, if one stands there; `is_apart`: a digit before it is its handle."""
+    def _redirect(self) -> Redirect | None:
+        """Take a redirection, if one stands there; a digit before it is its handle."""
         start = self.at
-        if is_apart and self.peek().isdecimal() and self.peek(1) in ("<", ">") and self.peek(1):
+        if self.peek().isdecimal() and self.peek(1) in ("<", ">") and self.peek(1):
             self.at += 1
         operator = self.peek()
         if not operator or operator not in "<>":
@@ -388,7 +388,7 @@ class _Parser(Line):
             self.check_bare(self.units[self.at])
 
     def _take_redirect(self, command: Command) -> None:
-        redirect = self._redirect(is_apart=True)
+        redirect = self._redirect()
         if redirect is None:
             raise UnprovenError(told("a redirection that isn't known"))
         command.redirects.append(redirect)

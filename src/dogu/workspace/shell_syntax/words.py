@@ -377,19 +377,19 @@ def _read_parameter(reader: Reader, quoted: bool) -> Part:
     if match:
         reader.position = match.end()
     start = reader.position
-    inner = _read_inner(reader, "}", quoted)
+    inner = _read_inner(reader, quoted)
     operator = mark + reader.text[start : reader.position - 1]
     return Part(PartKind.VARIABLE, name, quoted, operator, inner)
 
 
-def _read_inner(reader: Reader, close: str, quoted: bool) -> tuple[Part, ...]:
-    """Collect the expansions up to and past `close`, inside of `${...}`."""
+def _read_inner(reader: Reader, quoted: bool) -> tuple[Part, ...]:
+    """Collect the expansions inside of `${...}`, and move past it."""
     parts = PartList()
     text = reader.text
     start = reader.position
     while reader.position < len(text):
         character = text[reader.position]
-        if character == close:
+        if character == "}":
             reader.position += 1
             return parts.finished()
         if character == "'" and _EVALUATED.match(text, start, reader.position + 1):

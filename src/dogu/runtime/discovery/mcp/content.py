@@ -64,11 +64,6 @@ def _parts(blocks: Iterable[object]) -> Iterator[Part]:
         yield part
 
 
-def content_of(blocks: Iterable[object]) -> Content:
-    """Make content of raw blocks, bounded as results are."""
-    return joined_content(_parts(blocks))
-
-
 def joined_content(parts: Iterable[Part]) -> Content:
     """Join neighbouring texts; texts alone become one."""
     joined = _joined(parts)
