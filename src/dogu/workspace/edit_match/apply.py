@@ -82,7 +82,7 @@ class _Weaver:
         self.drops_newline = place.old.endswith("\n") and bool(new) and not new.endswith("\n")
         self.place = place
         self.keep_garbled = keep_garbled
-        self.at = Rows(place, old_lines)
+        self.at = Rows(place, old_lines, self.new)
         self.rows = self.at.rows
         self.indent, self.lost_head = indentation_map(
             self.at.indentations, self._texts, may_lose_head=not self.at.cut_head

@@ -127,16 +127,21 @@ def _odd_lines(ours: list[Line], there: list[Line], held: list[tuple[int, int]])
 
 
 def _check_flat(ours: list[Line], theirs: list[Line], there: list[Line]) -> None:
-    """Lines that have lost all indentation don't say how deep those in a new block are, and what is behind it; but each
-    may take the place of one.
+    """Lines that have lost all indentation don't say how deep those in a new block are, and what is behind it, nor how
+    deep those are whose block goes; but each may take the place of one.
     """
-    known = {line.key for line in ours}
+    known, kept = {line.key for line in ours}, {line.key for line in theirs}
     is_flat = not any(line.indent for line in (*ours, *theirs))
     if not is_flat or len(ours) == len(theirs) or len({line.depth for line in there}) < 2:
         return
     for line, below in pairwise(theirs):
         if line.key not in known and line.text.endswith(OPENERS) and not below.text.startswith(_CLOSERS):
             raise UncleanError("a new line begins a block, and new_string has lost all indentation")
+    heads = {below.key: line for line, below in pairwise(theirs)}
+    for line, below in pairwise(ours):
+        head = heads.get(below.key, below)
+        if line.text.endswith(":") and below.key in kept and line.key not in kept and not head.text.endswith(":"):
+            raise UncleanError("a line that begins a block goes, and new_string has lost all indentation")
 
 
 def _check_base(ours: list[Line], theirs: list[Line], there: list[Line], written: list[Line]) -> None:

@@ -28,7 +28,14 @@ from dogu.workspace.edit_match.alignment import (
 from dogu.workspace.edit_match.apply import GOES_ON, weave
 from dogu.workspace.edit_match.depths import check_indents, check_retabbed
 from dogu.workspace.edit_match.indentation import OPENERS, indent_of
-from dogu.workspace.edit_match.lost_depth import block_indent, check_begin, is_by_layout, lost_indent, opens_nothing
+from dogu.workspace.edit_match.lost_depth import (
+    block_indent,
+    check_begin,
+    has_empty_block,
+    is_by_layout,
+    lost_indent,
+    opens_nothing,
+)
 from dogu.workspace.edit_match.neighbours import check_cut, check_neighbours, check_numbers, check_rest
 from dogu.workspace.edit_match.parses import still_parses
 from dogu.workspace.edit_match.result import (
@@ -53,7 +60,7 @@ _HEADS = frozenset("async class def elif else except finally for if match try wh
 _CLOSERS = ("}", ")", "]")
 _GOES_ON_BEHIND = "([{,=+"
 _AROUND_CHARS = 2000
-_OPENS_NOTHING = "the first line of new_string begins a block that has no lines deeper than it"
+_OPENS_NOTHING = "a line of new_string begins a block that has no lines deeper than it"
 _COMMENT_BEHIND = re.compile(r"\s*(?:#|//|/\*|--\s|<!--)")
 
 
@@ -126,7 +133,7 @@ def _as_sent(text: str, span: tuple[int, int], old: str, new: str, path: str) ->
     is_whole = head and old[0].isspace() and indent_of(new) == head + indent_of(old)
     if is_whole and "\n" not in old + new:
         raise UncleanError("whether the line is to stand deeper can't be told: old_string lacks some of its blanks")
-    is_empty = opens_nothing(head + new) and not opens_nothing(head + old)
+    is_empty = has_empty_block(head + new) and not has_empty_block(head + old)
     if is_empty and not still_parses(path, text, spliced(text, [Replacement(*span, new)])):
         raise UncleanError(_OPENS_NOTHING)
     return []
@@ -134,11 +141,14 @@ def _as_sent(text: str, span: tuple[int, int], old: str, new: str, path: str) ->
 
 def _unjoined(text: str, span: tuple[int, int], old: str, new: str) -> list[Replacement]:
     """Return what to write where `new` lacks a line break at its edge that `old` has: behind whole lines, unless `new`
-    ends as what goes on does, and before a line that is kept or begins alike; empty where it lacks none.
+    ends as what goes on does, and before a line that is kept or begins alike; where nothing is left of lines with a
+    break at both edges, one stays. Empty where it lacks none.
 
     Raises `UncleanError` where `new` brings the line beside it again.
     """
     start, end = span
+    if start and not new and old[0] == old[-1] == "\n" and "\n" not in (text[start - 1 : start], text[end : end + 1]):
+        return [Replacement(start + 1, end, "")]
     if not new.strip() or (old.strip() == new.strip() and not new == old.strip("\n") != old.rstrip("\n")):
         return []
     check_neighbours(text, span, old, new)

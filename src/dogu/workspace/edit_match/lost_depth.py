@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import PurePath
 
 from dogu.workspace.edit_match.depths import Line, base_of, lines_of, shared_of
@@ -101,7 +102,16 @@ def check_begin(old: str, new: str, path: str) -> None:
 def opens_nothing(text: str) -> bool:
     """Whether the first line of several opens a block that the second isn't deeper in."""
     lines = lines_of(text)
-    return len(lines) > 1 and lines[0].text.endswith(OPENERS) and lines[1].depth <= lines[0].depth
+    return len(lines) > 1 and _is_empty(*lines[:2])
+
+
+def has_empty_block(text: str) -> bool:
+    """Whether a line of the text opens a block that the next one isn't deeper in."""
+    return any(_is_empty(line, below) for line, below in pairwise(lines_of(text)))
+
+
+def _is_empty(line: Line, below: Line) -> bool:
+    return line.text.endswith(OPENERS) and below.depth <= line.depth
 
 
 def block_indent(text: str) -> str:

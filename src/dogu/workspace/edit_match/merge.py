@@ -47,6 +47,8 @@ def merged(text: str, row: Row, body: str, characters: CharacterMap, *, keeps_sp
         kept = _kept(text, edges, (old[i1][0], old[i2 - 1][1]), is_added)
         if not row.slips and characters.are_seen_in_two_ways(body, kept):
             raise UncleanError("a blank or a hyphen of a line that changes is another in the file, here and there")
+        if is_added[0] and kept[:1].isspace():  # a blank that both bring is the file's
+            out = out.rstrip()
         out += kept
     return out
 

@@ -53,7 +53,7 @@ class Rows:
     none), `below[i]` the first one that row `i` and the rows after it do (the number of lines: none).
     """
 
-    def __init__(self, place: Place, old_lines: list[str]) -> None:
+    def __init__(self, place: Place, old_lines: list[str], new_lines: Sequence[str]) -> None:
         self.place = place
         self.rows = [Row(line) for line in old_lines]
         self._give_units()
@@ -67,6 +67,9 @@ class Rows:
             row = self.rows[i]
             row.first, row.last = self.number(row.units[0].start), self.number(row.units[-1].end - 1)
         self._pair_blanks(full)
+        self.rows = self._without_surplus(new_lines)
+        full = [i for i, row in enumerate(self.rows) if row.units]
+        self.head, self.tail = full[0], full[-1]
         self.above = list(accumulate((row.last for row in self.rows), max, initial=-1))
         first = [row.first if row.is_held else len(self.starts) for row in reversed(self.rows)]
         self.below = list(accumulate(first, min, initial=len(self.starts)))[::-1]
@@ -176,6 +179,19 @@ class Rows:
             self.starts.append(position)
             self.ends.append(end)
             position = end + 1
+
+    def _without_surplus(self, new_lines: Sequence[str]) -> list[Row]:
+        """Return the rows without blank ones that the file doesn't have, unless the new lines have these too."""
+        held = [row for row in self.rows if row.is_held]
+        if len(held) == len(self.rows):
+            return held
+        theirs = [line.strip() for line in new_lines]
+        ways = ([row.text.strip() for row in rows] for rows in (held, self.rows))
+        least, changed = (
+            sum(max(i2 - i1, j2 - j1) for tag, i1, i2, j1, j2 in opcodes(ours, theirs) if tag != "equal")
+            for ours in ways
+        )
+        return held if least < changed else self.rows
 
     def _pair_blanks(self, full: list[int]) -> None:
         """Let blank rows stand on the blank lines between the lines their neighbours stand on, as far as there are

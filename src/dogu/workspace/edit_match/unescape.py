@@ -370,12 +370,17 @@ _LISTED_NUMBERS = [  # what may be a list's too: for several lines, each with th
 
 
 def _numbered(read: str, new: str, style: re.Pattern[str]) -> Iterator[Reading]:
+    """Yield both without numbers: whole lines, whatever has become of the last one's break."""
     stage, forgiven = NUMBERS_STAGE, sentence("line numbers before the lines")
     new_read = _without_numbers(new, style) if new else new
+    if new_read is None and not any(style.match(line) for line in new.split("\n")):
+        new_read = new
     if new_read is not None:
-        yield Reading(stage, forgiven, read, new_read, True)
-    elif not any(style.match(line) for line in new.split("\n")):
-        yield Reading(stage, forgiven, read, new, True)
+        yield Reading(stage, forgiven, _whole(read), _whole(new_read), True)
+
+
+def _whole(lines: str) -> str:
+    return f"{lines}\n" if lines and not lines.endswith("\n") else lines
 
 
 def _body(text: str) -> tuple[list[str], str]:
