@@ -1,6 +1,7 @@
 """The shell rows of the fault matrix, and what processes do to get away."""
 
 import errno
+import marshal
 import os
 import resource
 import signal
@@ -15,6 +16,7 @@ import psutil
 import pytest
 
 from dogu.contract.errors import ErrorKind, ToolError
+from dogu.workspace.launcher.packets import Packets, pair
 from dogu.workspace.os_errors import limit_words
 from dogu.workspace.process import supervisor_line
 from dogu.workspace.process.command import ProcessResult, ShellCommand
@@ -498,6 +500,31 @@ async def test_a_supervisor_keeps_one_command_after_the_other_and_nothing_of_the
             held.setdefault(supervisor, set()).add(opened)
             seen.append(supervisor)
     assert {len(counts) for counts in held.values()} == {1}
+
+
+@on_linux
+@pytest.mark.parametrize("most", [None, 1 << 30])
+async def test_a_command_is_the_first_to_go_without_memory_and_leaves_no_core(run: Runner, most: int | None) -> None:
+    """With a limit of memory the process of a command is made in another way."""
+    again = "until grep -qx OWN /proc/$PPID/oom_score_adj; do :; done"  # its supervisor isn't, any more
+    look = f"cat /proc/self/oom_score_adj; {again}; ulimit -Sc; ps -o sid= -p $$ | grep -qw $$ && pwd"
+    look = look.replace("OWN", await anyio.Path("/proc/self/oom_score_adj").read_text()).replace("\n", "")
+    for _ in range(2):
+        result = await run(look, max_memory_bytes=most)
+        assert result.stdout.split() == ["800", "0", str(run.folder)]
+
+
+async def test_what_had_begun_when_its_supervisor_was_killed_is_not_begun_again() -> None:
+    near, far = pair()
+    outputs = {name: os.memfd_create(name) for name in ("stdout", "stderr")}
+    line = supervisor_line.SupervisorLine(Packets(near), outputs)
+    Packets(far).send(marshal.dumps(("begun", {"supervisor": os.getpid()})))
+    far.close()
+    assert (await line.next_event())[0] == "begun"
+    with pytest.raises(supervisor_line.SupervisorGoneError):
+        await line.next_event()
+    assert line.last_facts()["reason"] == "lost"
+    line.close()
 
 
 @on_linux

@@ -7,14 +7,12 @@ closes: when this program goes, however it goes, nothing that it started stays. 
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import select
 import signal
 import socket
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from dogu.workspace.launcher import child, tree
@@ -28,13 +26,14 @@ from dogu.workspace.launcher.telling import AT_LAST_S, SOON_S, Telling
 from dogu.workspace.launcher.terminal import Terminal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dogu.workspace.launcher.notices import Notices
     from dogu.workspace.launcher.renames import Renames
     from dogu.workspace.launcher.writes import Writes
 
 GRACE_S = 2.0  # between SIGTERM and SIGKILL
 LINGER_S = 0.2  # what the foreground's end leaves to late writers
-_STARTS_WITHIN_S = 30  # what is shown to a command may lie on a file system that hangs
 _GIVE_UP_S = 5.0  # after SIGKILL: a process stuck in the kernel
 _READ_BYTES = 256 * 1024
 _MOST_BYTES_AFTER_END = 4 * 1024 * 1024
@@ -143,29 +142,11 @@ class Supervisor:
 
     def _start(self) -> bool:
         out_write, err_write = self._outputs()
-        near, far = socket.socketpair()
-        self._make_ends(self._order["confinement"] or {})
-        self._pid = self._command_pid = os.fork()
-        if self._pid == 0:
-            streams = (out_write if self._terminal else self._descriptors["stdin"], out_write, err_write)
-            talk = self._inside.far if self._inside else None
-            near.close()
-            child.become(self._order, self._descriptors["directory"], streams, far.fileno(), talk)
-        if isinstance(self._family, Sweep):
-            self._family.leader = self._pid
-        if self._inside:
-            self._inside.started()
-        self._telling.tell("started", pid=self._pid, supervisor=os.getpid(), mark=self._order["mark"])
-        self._telling.flush(SOON_S)
-        far.close()
-        written = set[int]() if self._terminal else {out_write, err_write}
-        for descriptor in {*written, self._descriptors["stdin"]}:
-            os.close(descriptor)
-        os.close(self._descriptors["directory"])
-        complaint = self._complaint(near)
-        near.close()
-        if complaint:
+        streams = (out_write if self._terminal else self._descriptors["stdin"], out_write, err_write)
+        complaint = self._spawn(streams) if child.is_spawned(self._order) else self._fork(streams)
+        if self._pid and complaint:
             os.waitpid(self._pid, 0)
+        if complaint:
             number, step, *path = complaint.decode(errors="replace").split(" ", 2)
             self._telling.tell("failed", errno=int(number), step=step, path="".join(path))
             return False
@@ -175,23 +156,45 @@ class Supervisor:
             self._telling.tell("running")
         return True
 
-    def _complaint(self, child_side: socket.socket) -> bytes:
-        """Let the child go on; return what keeps it from becoming the command, empty once it has.
+    def _spawn(self, streams: Sequence[int]) -> bytes:
+        """Start the command; return what keeps it from being one, empty once it is."""
+        self._telling.tell("begun", supervisor=os.getpid())  # it runs before its number can be told
+        self._telling.flush(SOON_S)
+        self._pid, complaint = child.spawned(self._order, self._descriptors["directory"], streams)
+        self._command_pid = self._pid
+        if self._pid:
+            self._tell_started()
+        self._close(streams)
+        return complaint
 
-        It waits for the word: before it is known to the program, the command can do nothing to us. A place that never
-        answers may hold it.
-        """
-        poller = select.poll()
-        poller.register(child_side, select.POLLIN)
-        with suppress(OSError):  # it has ended already, and may have said why
-            child_side.send(child.GO)
-        if poller.poll(_STARTS_WITHIN_S * 1_000):
-            try:
-                return child_side.recv(200)
-            except ConnectionResetError:  # it was killed before it heard that
-                return b""
-        os.kill(self._pid, signal.SIGKILL)
-        return f"{errno.ETIMEDOUT} sandbox".encode()
+    def _fork(self, streams: Sequence[int]) -> bytes:
+        """As `_spawn`, where Python has things to do before it is the command."""
+        near, far = socket.socketpair()
+        self._make_ends(self._order["confinement"] or {})
+        self._pid = self._command_pid = os.fork()
+        if self._pid == 0:
+            talk = self._inside.far if self._inside else None
+            near.close()
+            child.become(self._order, self._descriptors["directory"], streams, far.fileno(), talk)
+        if isinstance(self._family, Sweep):
+            self._family.leader = self._pid
+        if self._inside:
+            self._inside.started()
+        self._tell_started()
+        far.close()
+        self._close(streams)
+        with near:
+            return child.let_go(self._pid, near)
+
+    def _tell_started(self) -> None:
+        self._telling.tell("started", pid=self._pid, supervisor=os.getpid(), mark=self._order["mark"])
+        self._telling.flush(SOON_S)
+
+    def _close(self, streams: Sequence[int]) -> None:
+        """Close what the command has now, but for its terminal."""
+        written = set[int]() if self._terminal else set(streams)
+        for descriptor in {*written, self._descriptors["stdin"], self._descriptors["directory"]}:
+            os.close(descriptor)
 
     def _make_ends(self, confinement: dict[str, Any]) -> None:
         """Make this side's ends of the talks with what stands between us and the command."""

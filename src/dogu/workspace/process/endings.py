@@ -52,6 +52,8 @@ def start_failure(number: int, step: str, found: str = "") -> ToolError:
     reason = ": ".join(filter(None, (found, os.strerror(number) if number else "")))
     if number == errno.EMFILE or (number == errno.EBADF and _has_few_descriptors()):
         reason = limit_words(OSError(errno.EMFILE, ""))
+    elif number in (errno.EAGAIN, errno.ENOMEM):
+        reason = limit_words(OSError(number, ""))
     message = told("The command could not start: {why}.", why=why)
     if reason:
         message = told("The command could not start: {why} ({reason}).", why=why, reason=reason)

@@ -63,6 +63,7 @@ class SupervisorLine:
         self._minded_at = time.monotonic()
         self._silent_s, self._asked_s = 0.0, math.inf
         self._supervisor, self._began = 0, time.time()
+        self._has_begun = False
         self._family: Sweep | None = None  # where there is no subreaper
         self._total_bytes = {"stdout": 0, "stderr": 0}
         self.pid = 0
@@ -132,6 +133,7 @@ class SupervisorLine:
             raise SupervisorGoneError
         event, facts = marshal.loads(packet)
         self._silent_s, self._asked_s = 0.0, math.inf
+        self._has_begun = True
         self._supervisor = facts.get("supervisor", self._supervisor)
         if "mark" in facts and not IS_LINUX:
             self._family = Sweep(facts["mark"], self._began, self._supervisor, facts["pid"])
@@ -188,7 +190,7 @@ class SupervisorLine:
 
     def last_facts(self) -> dict[str, Any]:
         """Return what can be known of a command whose supervisor is gone. Raises `NeverStartedError`."""
-        if not self.pid:
+        if not self._has_begun:
             limit = errno.EMFILE if few_files_may_be_open() else errno.EAGAIN if few_processes_may_run() else 0
             why = limit_words(OSError(limit, "")) or "Try again."
             raise NeverStartedError(ErrorKind.START_FAILED, f"The command could not start: its launcher ended. {why}")
