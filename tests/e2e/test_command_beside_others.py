@@ -181,6 +181,13 @@ def test_a_user_s_own_layer_renames_a_folder_that_is_deeper_than_a_path_may_be_l
         "echo more >> dir/a; mv dir/a b",
         "ln dir/a b; echo more >> b",
         "cp dir/b c; ln -f c dir/b",
+        "ln dir/b c; cp dir/b c; chmod 600 c; rm c",
+        "mv dir/b c; ln c d; cat d >> c; true",
+        "ln -s dir/b l; ln -L l c; rm l; cp dir/b c; true",
+        "ln dir/b c; python3 -c \"import os; os.rename('c', 'dir/b'); os.chmod('c', 0o600)\"",
+        "echo more >> dir/a; rm dir/a",
+        "echo more >> dir/a; rm -r dir",
+        "echo more >> dir/a; mv dir/b dir/a",
         "mv dir moved",
         "cd dir; mv ../dir ../moved; echo more > new",
         "python3 -c \"import os; f = os.open('dir', os.O_RDONLY); os.rename('dir', 'moved'); "

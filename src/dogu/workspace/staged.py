@@ -21,12 +21,12 @@ class StagedChange(msgspec.Struct, frozen=True):
     `moved_from` is the folder that the command renamed to `path`: what lies in it moves along, before anything else.
     `was_there`: the command's version was made of one that lay there, so that nothing there now is somebody's doing.
     `in_place`: the file has other names and was written to: so are those. `parts`: it was replaced by another one, and
-    those names stay what they are, also where it holds the same. `is_either`: the kernel doesn't note which of both.
-    `has_marks`: `source` carries attributes of the layer's own. `whole`: nothing lay there, and all below `source` is
-    new and without marks, so that one move takes it there; each entry in it is a change that `comes_along`. `within` is
-    the identity (`openat.identity_of`) of the folder that the command saw it in, and `origin` that of the folder which
-    this was made of; b"" where nobody knows. `mode` is a folder's that keeps its owner out, who was let in to look (-1:
-    it has the one that `source` has). `is_folder`: `source` is one.
+    those names stay what they are, also where it holds the same. `has_marks`: `source` has attributes of the layer's
+    own. `whole`: nothing lay there, and all below `source` is new and without marks, so that one move takes it there;
+    each entry in it is a change that `comes_along`. `within` is the identity (`openat.identity_of`) of the folder that
+    the command saw it in, and `origin` that of the folder which this was made of; b"" where nobody knows. `mode` is a
+    folder's that keeps its owner out, who was let in to look (-1: it has the one that `source` has). `is_folder`:
+    `source` is one.
     """
 
     path: str
@@ -35,7 +35,6 @@ class StagedChange(msgspec.Struct, frozen=True):
     was_there: bool = False
     in_place: bool = False
     parts: bool = False
-    is_either: bool = False
     has_marks: bool = False
     whole: bool = False
     comes_along: bool = False

@@ -3,8 +3,10 @@
 A layer that isn't the machine's root's can't say that a folder which was there before has another name now. Programs
 don't expect that of one file system, and some don't even look. So a command's renames are told to its supervisor, which
 does what the kernel won't in the command's stead: the new folder is made, what is in it is renamed (files can be), the
-old one removed. Anything but a folder goes on to the kernel. Standard library only.
-Source: seccomp_unotify(2), rename(2), openat2(2), Documentation/filesystems/overlayfs.rst.
+old one removed. Anything but a folder goes on to the kernel. A further name of a file that was there before is refused
+in the same way: such a layer shows the two under different numbers, and who compares these (`cp`, before it empties the
+one that it writes to) would lose what the file holds. Standard library only.
+Source: seccomp_unotify(2), rename(2), link(2), openat2(2), Documentation/filesystems/overlayfs.rst.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import socket
 import stat
 import struct
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -23,11 +26,13 @@ from dogu.workspace.launcher import tree
 from dogu.workspace.launcher.landlock import no_new_privileges
 from dogu.workspace.launcher.layers import holds_renames
 from dogu.workspace.launcher.libc import libc
-from dogu.workspace.launcher.notices import Notice, Notices, can_tell, path_of, tell
+from dogu.workspace.launcher.notices import Notice, Notices, can_tell, opened_again, path_of, tell, through_links
 from dogu.workspace.launcher.seccomp import telling
 
 _CALLS = {"x86_64": (82, 264, 316), "aarch64": (-1, 38, 276)}  # rename, renameat, renameat2
+_LINKS = {"x86_64": (86, 265), "aarch64": (-1, 37)}  # link, linkat
 _OPENAT2 = 437
+_FOLLOW = 0x400  # AT_SYMLINK_FOLLOW
 _IN_ROOT = 0x10
 _NO_REPLACE = 1
 _LONGEST_PATH = 3_800  # of a folder: with a name in it the kernel takes no longer one
@@ -40,26 +45,33 @@ _PLACE = os.O_PATH | os.O_CLOEXEC if _ON_LINUX else 0
 
 
 def tell_renames(to: socket.socket) -> None:
-    """Have renames told where the kernel wouldn't do them all; see `notices.tell`."""
+    """Have renames and links told where the kernel wouldn't do them all; see `notices.tell`."""
     if not holds_renames() and can_tell():
         machine = os.uname().machine
         no_new_privileges()
-        tell(to, telling(machine, [number for number in _CALLS[machine] if number >= 0]))
+        tell(to, telling(machine, [number for number in (*_CALLS[machine], *_LINKS[machine]) if number >= 0]))
 
 
 class Renames(Notices):
-    """Does renames of folders in the kernel's stead.
+    """Does renames of folders in the kernel's stead; `layers` are as `layers.enter` takes them.
 
-    `refused`: one could not be done. `parted`: a file of several names may have been, and is one of its own since.
+    `refused`: one could not be done, or a link. `parted`: a file of several names may have been renamed, and is one of
+    its own since.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, layers: Sequence[tuple[bytes, bytes]]) -> None:
         super().__init__()
         self.refused = self.parted = False
+        self._layers = layers
         self._told = _CALLS[os.uname().machine]
+        self._links = _LINKS[os.uname().machine]
 
     def decide(self, notice: Notice) -> int | None:
-        """Rename a folder; anything else is the kernel's."""
+        """Rename a folder, and refuse a link that can't be; anything else is the kernel's."""
+        if notice.number in self._links:
+            is_refused = self._links_what_was_there(notice)
+            self.refused = self.refused or is_refused
+            return errno.EXDEV if is_refused else None
         opened: list[int] = []
         is_plain = notice.number == self._told[0]
         flags = notice.words[4] & 0xFFFFFFFF if notice.number == self._told[2] else 0
@@ -82,6 +94,18 @@ class Renames(Notices):
         finally:
             for descriptor in opened:
                 os.close(descriptor)
+
+    def _links_what_was_there(self, notice: Notice) -> bool:
+        """Whether what is given another name isn't in its layer under the number that the caller sees."""
+        is_plain = notice.number == self._links[0]
+        flags = 0 if is_plain else notice.words[4]
+        path = path_of(notice, *((None, 0) if is_plain else (0, 1)))
+        path = through_links(opened_again(path, notice.pid), notice.pid, follows=bool(flags & _FOLLOW))
+        number = os.lstat(b"/proc/%d/root%s" % (notice.pid, path)).st_ino
+        for root, folder in self._layers:
+            if path.startswith(os.path.join(root, b"")):
+                return _number_of(os.path.join(folder, b"upper", os.path.relpath(path, root))) != number
+        return False
 
     def _by_pieces(self, old_place: int, old: bytes, new_place: int, new: bytes, flags: int) -> int:
         """Make the new folder, move over what is in the old one, and remove that; return the error's number, or 0."""
@@ -257,3 +281,10 @@ def _is_there(place: int, name: bytes) -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+def _number_of(path: bytes) -> int:
+    try:
+        return os.lstat(path).st_ino
+    except OSError:
+        return 0

@@ -203,7 +203,7 @@ class Supervisor:
         if confinement.get("layers"):
             from dogu.workspace.launcher.renames import Renames
 
-            self._renames = Renames()
+            self._renames = Renames(confinement["layers"])
         elif self._order.get("watched"):
             from dogu.workspace.launcher.writes import Writes
 

@@ -41,6 +41,7 @@ _CUT, _CUT_OPEN, FALLOCATE = (
 _MAKE, _MAKEAT = Call("make", None, 0), Call("make", 0, 1)
 _SET_LINK = Call("change", None, 0)
 _REMOVE, _REMOVE_FOLDER, _REMOVEAT = Call("unlink", None, 0), Call("rmdir", None, 0), Call("unlink", 0, 1, flags=2)
+_LINKAT = Call("link", 0, 1, flags=4)
 _RENAME, _RENAMEAT = Call("rename", None, 0), Call("rename", 0, 1, flags=4)
 _SET, _SETAT = Call("change", None, 0, follows=True), Call("change", 0, 1, follows=True, flags=3)
 _SETAT2, _SETAT4 = (Call("change", 0, 1, follows=True, flags=place) for place in (2, 4))
@@ -52,7 +53,7 @@ CALLS: dict[str, dict[int, Call]] = {
         **{82: _RENAME, 264: Call("rename", 0, 1), 316: _RENAMEAT},
         **{87: _REMOVE, 84: _REMOVE_FOLDER, 263: _REMOVEAT},
         **{83: _MAKE, 258: _MAKEAT, 133: _MAKE, 259: _MAKEAT},  # mkdir, mknod
-        **{86: Call("link", None, 0), 265: Call("link", 0, 1), 88: Call("make", None, 1)},
+        **{86: Call("link", None, 0), 265: _LINKAT, 88: Call("make", None, 1)},
         266: Call("make", 1, 2),  # symlinkat
         **{90: _SET, 268: Call("change", 0, 1, follows=True), 452: _SETAT},  # chmod
         **{92: _SET, 94: _SET_LINK, 260: _SETAT4},  # chown
@@ -72,7 +73,7 @@ CALLS: dict[str, dict[int, Call]] = {
             276: _RENAMEAT,
             35: _REMOVEAT,
         },
-        **{34: _MAKEAT, 33: _MAKEAT, 37: Call("link", 0, 1), 36: Call("make", 1, 2)},
+        **{34: _MAKEAT, 33: _MAKEAT, 37: _LINKAT, 36: Call("make", 1, 2)},
         **{53: Call("change", 0, 1, follows=True), 452: _SETAT, 54: _SETAT4, 88: _SETAT},
         **{5: _SET, 6: _SET_LINK, 14: _SET, 15: _SET_LINK},
         **{200: BIND, 463: _SETAT2, 466: _SETAT2},

@@ -41,7 +41,7 @@ from dogu.workspace.launcher.told_calls import BIND, CALLS, FALLOCATE, OPEN_ANYH
 
 _OPENAT2 = 437
 _NO_OTHER_FILE_SYSTEM, _NO_MAGIC, _BENEATH, _IN_ROOT = 1, 2, 8, 16
-_NO_FOLLOW = 0x100  # AT_SYMLINK_NOFOLLOW
+_NO_FOLLOW, _FOLLOW = 0x100, 0x400  # AT_SYMLINK_NOFOLLOW, AT_SYMLINK_FOLLOW
 _REMOVE_FOLDER = 0x200  # AT_REMOVEDIR
 _NO_REPLACE, _EXCHANGE = 1, 2
 _KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE
@@ -261,7 +261,8 @@ class Writes(Notices):
     def _decide_on_two(self, notice: Notice, call: Call, named: bytes, flags: int) -> None:
         """Note a rename or a link, but for those that can't be: `mv FILE FOLDER` first tries if FOLDER is free."""
         second = path_of(notice, *((None, 1) if call.folder is None else (2, 3)))
-        one, other = (_lies_at(self._beneath(path, notice.pid)) for path in (named, second))
+        one = _lies_at(self._beneath(named, notice.pid, follows=call.does == "link" and bool(flags & _FOLLOW)))
+        other = _lies_at(self._beneath(second, notice.pid))
         if call.does == "link":
             if not other.stamp and self.still_waits(notice):
                 self._note_target(one, other, goes=False)
@@ -353,10 +354,10 @@ class Writes(Notices):
                 raise
         return self._resolved(through_links(path, pid, follows=follows), follows=follows)
 
-    def _beneath(self, path: bytes, pid: int) -> bytes:
+    def _beneath(self, path: bytes, pid: int, *, follows: bool = False) -> bytes:
         """Return as below, of a link the place where it lies, and b"" for what isn't beneath a root."""
         try:
-            return self._found(path, pid, follows=False)
+            return self._found(path, pid, follows=follows)
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise

@@ -222,14 +222,12 @@ class _Reader:
         has_names = links > 1 or (links == 1 and new.st_nlink > 1 and not is_it)
         # Of a file of one name it is known without the kernel's notes too: what wasn't copied is another one.
         parts = has_names and not in_place and (self._tells_origins or (links == 1 and not is_copied))
-        is_either = links > 1 and not (self._tells_origins or is_copied)
         yield StagedChange(
             os.path.join(pair.folder.path, name),
             f"{pair.folder.upper}/{name}",
             was_there=was_there,
             in_place=in_place,
             parts=parts,
-            is_either=is_either,
             has_marks=bool(marks),
         )
 

@@ -1,7 +1,8 @@
 """Files of several names that a command wrote to by one which then went, was replaced or lies elsewhere.
 
 In a layer of the machine's root the kernel keeps what such a file holds now in an index of its own, by what the file is
-below: all its names show that. Those which the command never named aren't in the layer. Source:
+below: all its names show that. Those which the command never named aren't in the layer. In another's layer nothing is
+left of it, nor is it noted if a name was written to or given to another file. Source:
 Documentation/filesystems/overlayfs.rst, "Index".
 """
 
@@ -9,10 +10,12 @@ from __future__ import annotations
 
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from dogu.workspace import fs
+from dogu.workspace.launcher.layers import holds_renames
 from dogu.workspace.layer.make import Layer
 from dogu.workspace.layer.marks import identity_in, is_unchanged, origin_of
 from dogu.workspace.linked import names_of_linked
@@ -46,6 +49,41 @@ def written_by_other_names(layer: Layer, changes: Sequence[StagedChange]) -> Ite
     finally:
         below.close()
         os.close(handle)
+
+
+def may_have_parted(changes: Sequence[StagedChange]) -> bool:
+    """Whether it isn't known if a command wrote to a file that keeps names which it didn't name, or left that alone and
+    put another one in the place of a name, or nothing."""
+    going: Counter[tuple[int, int, int]] = Counter()
+    folders = LastFolder()
+    try:
+        for change in () if holds_renames() else changes:
+            with suppress(OSError):
+                folder, name = folders.of(change.path)
+                status = fs.stat(name, dir_fd=folder, follow_symlinks=False)
+                if stat.S_ISDIR(status.st_mode):
+                    going.update(() if change.is_folder else _files_in(folder, name))
+                elif change.source and _has_names(status):
+                    return True
+                elif _has_names(status):
+                    going[_known_by(status)] += 1
+    finally:
+        folders.close()
+    return any(count < links for (_, _, links), count in going.items())
+
+
+def _files_in(folder: int, name: str) -> Iterator[tuple[int, int, int]]:
+    for _, _, names, handle in os.fwalk(name, dir_fd=folder):
+        statuses = (fs.stat(each, dir_fd=handle, follow_symlinks=False) for each in names)
+        yield from (_known_by(status) for status in statuses if _has_names(status))
+
+
+def _has_names(status: os.stat_result) -> bool:
+    return stat.S_ISREG(status.st_mode) and status.st_nlink > 1
+
+
+def _known_by(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_dev, status.st_ino, status.st_nlink
 
 
 def _indexed(index: int, changes: Sequence[StagedChange]) -> dict[bytes, str]:

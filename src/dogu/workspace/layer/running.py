@@ -50,15 +50,15 @@ class _Unfit(msgspec.Struct, frozen=True):
 
 _RENAMES = _Unfit(
     sentence(
-        "It renames an existing folder, or clones by hard links, which a layer can't do, so it ran without one: "
+        "It renames an existing folder, or hard links an existing file, which a layer can't do, so it ran without one: "
         "`dogu undo` leaves what somebody else may have changed, unless you add `--unsure`."
     ),
     sentence(
-        "An existing folder can't be renamed, nor a repository cloned by hard links, in the layer this ran in: "
+        "An existing folder can't be renamed, nor an existing file hard linked, in the layer this ran in: "
         "call it again, and it runs without one."
     ),
     sentence(
-        "An existing folder can't be renamed, nor a repository cloned by hard links, in a layer, so its changes can't "
+        "An existing folder can't be renamed, nor an existing file hard linked, in a layer, so its changes can't "
         "be shown before they are kept."
     ),
 )

@@ -24,6 +24,7 @@ from dogu.workspace.held import companions, head_of
 from dogu.workspace.layer.changes import changes_in
 from dogu.workspace.layer.command import CommandLayers
 from dogu.workspace.layer.ending import Ending, Settled
+from dogu.workspace.layer.linked import may_have_parted
 from dogu.workspace.layer.make import Layers
 from dogu.workspace.layer.merging import Bases, Merged
 from dogu.workspace.layer.shown import Shown, shown
@@ -59,8 +60,8 @@ class Settling:
         return await self._is_true(lambda changes: self._commands.held(self._layers, changes), pids)
 
     async def parts_names(self, pids: Sequence[int] = ()) -> bool:
-        """Whether it isn't known if the command wrote to a file of several names, or put another in its place."""
-        return await self._is_true(lambda changes: any(change.is_either for change in changes), pids)
+        """Whether it isn't known if the command wrote to a file of several names, or took one of them from it."""
+        return await self._is_true(may_have_parted, pids)
 
     async def _is_true(self, of: Callable[[Sequence[StagedChange]], bool], pids: Sequence[int]) -> bool:
         if pids:

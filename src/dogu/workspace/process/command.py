@@ -97,8 +97,8 @@ class ProcessResult(msgspec.Struct, frozen=True):
     was. `background_pids` live on. `output_files` name the longer record of a stream that was cut, per stream.
     `refused_hosts` were asked for while it ran and aren't among those it may reach. `moved` says why it goes on in the
     background: `asked` by the user, `timeout`, or its wait was over: `matched`, `quiet`, `waited`. `refused_rename`: it
-    wanted to rename a folder, which its layer couldn't do; `parted_names`: it renamed a file of several names, which is
-    one of its own there. `written` is what it is known to have written until then.
+    wanted to rename a folder, or to link a file that was there, which its layer couldn't do; `parted_names`: it renamed
+    a file of several names, which is one of its own there. `written` is what it is known to have written until then.
     """
 
     stdout: str
