@@ -582,6 +582,7 @@ def told_place(folder: Path, processes: LocalProcesses) -> Place:
         "truncate -s 70M big; mv big e/; cp --sparse=never e/big big2; rm b; ln a b",
         "chmod 0 d/f; chmod 0 d; mv d e/d; chmod 755 e/d; rm e/d/g",
         "mv d n; mv nothing d || mv e/missing n/g || mkdir d; mv n d/d; rm d/d/g",
+        "mv d e/d; ln -f a d/ || mv b n; mkdir h/n || ln -s a d/ || ln a e/b",
         "mkdir n; perl -e 'unlink q(n)'; ln -s e m; rmdir m || rm -r d; mv m d; rmdir d || rm a",
     ],
 )

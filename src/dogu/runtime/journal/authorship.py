@@ -106,7 +106,8 @@ class Authorship:
             is_known = bool(came) or is_folder or self._was_written_by_another_name(change)
             is_from_before = any(not first for first, _, _ in known) or (is_moved and is_known)
         if change.after is None:
-            return is_from_before and (is_left or any(inode == 0 for _, inode, _ in known[:1]))
+            # What it was to make there, and nobody has seen since, could not be made.
+            return is_from_before and (is_left or any(inode in (0, -1) for _, inode, _ in known[:1]))
         if not is_from_before or not self._came_as_seen(change):
             return False
         is_now = any(self._leaves(change.after, each) for each in known) or self._was_written_by_another_name(change)

@@ -1,4 +1,4 @@
-"""Renames that a command was let do and of which nobody knows yet what became: one that failed has moved nothing.
+"""Renames and links that a command was let do and of which nobody knows yet what became: one that failed did nothing.
 
 A call that was let go on is done by the kernel a moment later. What others are about to change then is asked for only
 when that moment is over, so that what is noted has the order in which it was done. Standard library only.
@@ -15,25 +15,25 @@ _MOST_AWAITED_S = 0.02
 
 
 class LetGo:
-    """The renames, by the process that was about to do each."""
+    """These, by the process that was about to do each."""
 
     def __init__(self) -> None:
-        self._renames: dict[int, tuple[bytes, int, Callable[[], None]]] = {}
+        self._calls: dict[int, tuple[bytes, int, Callable[[], None]]] = {}
         self._waited: set[int] = set()
 
     def add(self, pid: int, place: bytes, inode: int, has_failed: Callable[[], None]) -> None:
-        """Note that a rename takes away what lies at a place, or it `has_failed`; 0: it puts something there."""
-        self._renames[pid] = place, inode, has_failed
+        """Note that a call takes away what lies at a place, or it `has_failed`; 0: it puts something there."""
+        self._calls[pid] = place, inode, has_failed
 
     def settle(self, pid: int) -> None:
         """Find out what became of them, now that a process makes its next call; another's may need a moment yet."""
-        for mover, (place, inode, has_failed) in [*self._renames.items()]:
+        for mover, (place, inode, has_failed) in [*self._calls.items()]:
             is_done = mover == pid or self._is_done(mover, place, inode)
             if not is_done and os.path.exists(b"/proc/%d" % mover):
                 continue
             if _inode(place) == inode:
                 has_failed()
-            del self._renames[mover]
+            del self._calls[mover]
             self._waited.discard(mover)
 
     def _is_done(self, mover: int, place: bytes, inode: int) -> bool:

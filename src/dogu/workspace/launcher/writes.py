@@ -268,6 +268,8 @@ class Writes(Notices):
                 self._note_target(one, other, goes=False)
                 if one.stamp:
                     self._note(one.path, one.stamp, one.inode)
+                if other.path:
+                    self._let_go.add(notice.pid, other.path, 0, partial(self._take_back, (), (), (other,)))
         elif one.stamp or not one.path:
             self._decide_on_rename(notice, one, other, flags)
 
@@ -297,10 +299,11 @@ class Writes(Notices):
             self._let_go.add(notice.pid, first.path, first.inode, failed)
 
     def _take_back(
-        self, moved: tuple[Move, ...], moves: Sequence[tuple[bytes, bytes]], places: tuple[_Lies, _Lies]
+        self, moved: tuple[Move, ...], moves: Sequence[tuple[bytes, bytes]], places: Sequence[_Lies]
     ) -> None:
-        """Take back what was noted of a rename that has failed: all lies where it lay."""
-        self._before.has_failed(moved)
+        """Take back what was noted of a rename or a link that has failed: all lies where it lay."""
+        if moved:
+            self._before.has_failed(moved)
         for move in moves:
             if move in self._moves:
                 del self._moves[-1 - self._moves[::-1].index(move)]
