@@ -251,6 +251,8 @@ SWAP = "python3 -c \"import ctypes; ctypes.CDLL(None).renameat2(-100, b'a', -100
         "mv closed/g g; rm -rf closed/*; mkdir -p closed/a/b; echo 1 > closed/a/b/c; mv d old; mv closed d",
         f"chmod u+s a; {SWAP}".replace("b'a'", "b'd/a'").replace("b'd'", "b'same'"),
         "ln -f d/a other; rm a; mv d n; mv n closed/n; mv closed d",
+        "tar cf n d; rm -rf d; echo new > a; tar xf n; rm n",
+        "chmod 600 pipe",
         "chmod 444 a; cp other a",
         "mv more n; chmod 600 a; mv d more; mv other o",
         f"mv d n; mv swapped d; mv n swapped; {SWAP}".replace("b'a'", "b'more'"),
@@ -261,7 +263,9 @@ async def test_names_of_a_file_are_what_they_are_without_dogu_and_come_back(
     command: str, is_layered: bool, place: Place, tmp_path: Path
 ):
     """Where a name's folder moved, or it was given to another file that holds the same; a link's owner too."""
-    os.link(place.root / "a", place.root / "d/a")
+    for name in ("d/a", "d/c"):
+        os.link(place.root / "a", place.root / name)
+    os.link(place.root / "pipe", place.root / "d/pipe")
     shutil.copyfile(place.root / "a", place.root / "same")
     (place.root / "other").write_text("other\n")
     (place.root / "more").mkdir()

@@ -313,9 +313,9 @@ class Stager:
         return state
 
     def _peers(self, step: Step) -> tuple[bytes, ...]:
-        """Find the other names of a file that loses one, where the tree isn't too large to look for them."""
+        """Find the other names of a file, where the tree isn't too large to look for them."""
         status = step.now.status
-        if status is None or step.now.state.kind != "file" or status.st_nlink < 2 or step.is_in_place:
+        if status is None or step.now.state.kind != "file" or status.st_nlink < 2:
             return ()
         if self._names is None:
             self._names = names_of_linked(self._roots)
@@ -378,7 +378,7 @@ def _is_one_file(seen: Seen, path: str) -> bool:
 
 def _keeps_content(change: StagedChange, now: State, target: State) -> bool:
     """Whether a file that is written to in its place needs other attributes and nothing else."""
-    return change.in_place and now.kind == target.kind == "file" and now.has_same_content(target)
+    return change.in_place and now.has_same_content(target)
 
 
 def _moves(change: StagedChange, moved: Collection[str], reach: JournalReach) -> dict[str, StagedChange]:

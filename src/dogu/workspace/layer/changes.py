@@ -215,8 +215,7 @@ class _Reader:
             was_there
             and is_it
             and old is not None
-            and stat.S_ISREG(old.st_mode)
-            and (old.st_nlink > 1 or fs.is_open_for_writing(path_in(pair.lower, name)))
+            and (old.st_nlink > 1 or (stat.S_ISREG(old.st_mode) and fs.is_open_for_writing(path_in(pair.lower, name))))
         )
         links = 0 if old is None or stat.S_ISDIR(old.st_mode) else old.st_nlink
         has_names = links > 1 or (links == 1 and new.st_nlink > 1 and not is_it)
