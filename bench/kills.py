@@ -26,21 +26,33 @@ from pathlib import Path
 from bench.measure import row
 
 _FILES = 300
-_COMMAND = (
-    "sed -i s/a/b/ d/*; rm -rf gone; mv a c; mkdir -p new/deep; cp -r d new/deep; ln c link; chmod 600 keep; exit 0"
+# In `dist` every other name is a folder, in `build` each of the others; some of `d` are one file with some of `named`.
+_COMMANDS = (
+    "sed -i s/a/b/ d/*; rm -rf gone; mv a c; mkdir -p new/deep; cp -r d new/deep; ln c link; chmod 600 keep",
+    "mv dist old; mv build dist",
+    "mv dist n; mv build dist; mv n build",
+    "mv dist n; mv build dist; mv n build; mv gone build/0; mv d gone",
+    "rm -rf dist; mv build dist; mkdir build; mv dist/0 build/1; mv dist/1 build/0",
+    "cd dist; for i in *; do [ -d $i ] && mv $i/x n && rmdir $i && mv n $i || { mv $i n; mkdir $i; mv n $i/x; }; done",
+    "for i in d/*; do rm $i; mkdir $i; echo b > $i/x; done; rm -rf gone; echo b > gone",
+    "for i in named/*; do echo b >> $i; done; mv named/1 gone/; mv named n; mv gone named; mv n gone; ln d/9 dist/one",
+    "for i in d/*; do ln -f $i gone/; done; mv dist/0 d/0; mv dist/1 d/n",
+    "mv d n; mv gone d; mv n gone; mv d/5 gone/n; chmod -R g-r d; rm -rf named; ln -s d named",
 )
 _CALL = ("call", "--approval-mode", "yolo", "run_shell_command")
+_RUN, _WATCHED = "{}; exit 0", "sleep 0 & {}; exit 0"
 _PHASES: dict[str, list[tuple[str, ...]]] = {
-    "command": [(*_CALL, json.dumps({"command": _COMMAND}))],
-    "watched command": [(*_CALL, json.dumps({"command": f"sleep 0 & {_COMMAND}"}))],
-    "undo": [(*_CALL, json.dumps({"command": _COMMAND})), ("undo",)],
-    "redo": [(*_CALL, json.dumps({"command": _COMMAND})), ("undo",), ("redo",)],
-    "finishing": [(*_CALL, json.dumps({"command": _COMMAND})), ("undo",), ("undo",)],
+    "command": [(*_CALL, _RUN)],
+    "watched command": [(*_CALL, _WATCHED)],
+    "undo": [(*_CALL, _RUN), ("undo",)],
+    "redo": [(*_CALL, _RUN), ("undo",), ("redo",)],
+    "finishing": [(*_CALL, _RUN), ("undo",), ("undo",)],
 }
 _RESUME = ("-p", "hi", "--resume", "--model", "offline")
 _KILLED_BEFORE = {"finishing": "undo"} | {f"resume of {phase}": phase for phase in _PHASES if phase != "finishing"}
 _PHASES.update({name: [*_PHASES[phase], _RESUME] for name, phase in _KILLED_BEFORE.items() if name != "finishing"})
 _EARLIEST_S = 0.25
+_AS_USER = ("unshare", "-Ur")
 
 
 class Trial:
@@ -49,13 +61,22 @@ class Trial:
     def __init__(self, base: Path, longest_s: dict[str, float]) -> None:
         self.base = base
         self.root = base / "work"
+        self._command = random.choice(_COMMANDS)
+        self._starts_with = random.choice(((), _AS_USER))
         self._longest_s = longest_s
         self._is_over = threading.Event()
         self._written: list[Path] = []
-        for name in ("d", "gone", "theirs", "second"):
+        for name in ("d", "gone", "theirs", "second", "dist", "build", "named"):
             (self.root / name).mkdir(parents=True)
-            for number in range(_FILES if name in ("d", "gone") else 0):
-                (self.root / name / f"{number}").write_text(f"a {name} {number}\n" * 20)
+        for number in range(_FILES):
+            for name in ("d", "gone", "dist", "build")[: 4 if number < _FILES // 5 else 2]:
+                path = self.root / name / f"{number}"
+                if name == ("dist", "build")[number % 2]:
+                    path.mkdir()
+                    path /= "x"
+                path.write_text(f"a {name} {number}\n" * 20)
+            if number % 5 == 0:
+                (self.root / "named" / f"{number}").hardlink_to(self.root / "d" / f"{number}")
         for name in ("a", "keep"):
             (self.root / name).write_text(f"{name}\n")
 
@@ -81,7 +102,7 @@ class Trial:
         return result
 
     def _killed(self, phase: str) -> str:
-        steps, states = _PHASES[phase], [self._before]
+        steps, states = [self._with_command(argv) for argv in _PHASES[phase]], [self._before]
         for argv in steps[:-1]:
             if phase in _KILLED_BEFORE and argv is steps[-2]:
                 self._kill(argv, _KILLED_BEFORE[phase])
@@ -104,6 +125,11 @@ class Trial:
             differing = sorted(set(now.items()) ^ set(states[-1].items()))
             return self._wrong(phase, f"left {left} {temporary[:3]}, {differing[:4]}")
         return ("before" if now == states[-1] else "after") if is_killed else "not killed"
+
+    def _with_command(self, argv: Sequence[str]) -> tuple[str, ...]:
+        return tuple(
+            json.dumps({"command": word.format(self._command)}) if word in (_RUN, _WATCHED) else word for word in argv
+        )
 
     def _kill(self, argv: Sequence[str], phase: str) -> bool:
         """Start a dogu and kill it at a moment that its phase reaches; False where it ended before that."""
@@ -149,7 +175,7 @@ class Trial:
         environment = {**os.environ, "HOME": str(self.base / home)}
         (self.base / home).mkdir(exist_ok=True)
         return subprocess.Popen(
-            [sys.executable, "-m", "dogu", *argv],
+            [*self._starts_with, sys.executable, "-m", "dogu", *argv],
             cwd=self.root,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -184,7 +210,7 @@ class Trial:
         return found
 
     def _wrong(self, phase: str, what: str) -> str:
-        print(f"{phase}: {what}", flush=True)
+        print(f"{phase} {'as a user ' if self._starts_with else ''}({self._command}): {what}", flush=True)
         return "wrong"
 
 

@@ -12,12 +12,15 @@ import stat
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 
+import msgspec
+
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
+from dogu.runtime.journal.aside import CANNOT, aside_of, folders_replaced, going_late, left_to_do, move, take_aside
 from dogu.runtime.journal.kept import Kept, take_source
 from dogu.runtime.journal.reach import JournalReach, behind_link
 from dogu.runtime.journal.states import State, make_device, put_attributes, see, times_of
-from dogu.runtime.journal.steps import Step, UndoRefusal, apart, left_for_folders
+from dogu.runtime.journal.steps import Step, UndoRefusal, names_first
 from dogu.workspace import fs
 from dogu.workspace.atomic_write import AtomicWriter, OldFile
 from dogu.workspace.held import git_folder
@@ -26,8 +29,7 @@ from dogu.workspace.os_errors import explain
 from dogu.workspace.syscalls import Syscalls, sync_names
 
 _MOST_AT_ONCE = 10_000
-_CANNOT = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
-_CANNOT_LINK = (*_CANNOT, errno.ENOENT, errno.EXDEV, errno.EMLINK, errno.EPERM)
+_CANNOT_LINK = (*CANNOT, errno.ENOENT, errno.EXDEV, errno.EMLINK, errno.EPERM)
 _OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
 
 
@@ -49,11 +51,10 @@ class Applier:
         self._system = Syscalls()
         self._done: list[tuple[str, str]] = []
         self._refused: dict[str, UndoRefusal] = {}
-        self._moved: set[str] = set()
+        self._aside: dict[str, str] = {}
         self._prepared: dict[str, str] = {}
         self._overwritten: dict[str, bool] = {}
         self._touched: set[int] = set()
-        self._paths: set[str] = set()
         self._parted: set[str] = set()
         self._sources = LastFolder()
         self._folder = -1
@@ -62,65 +63,102 @@ class Applier:
     def apply(self, steps: Sequence[Step]) -> tuple[list[tuple[str, str]], list[UndoRefusal]]:
         """Do what can be done; return each path with what was done to it, and those left as they are.
 
-        What goes does so first, the deepest first; then folders are made, then what lies in them; their own modes last.
+        What moves elsewhere is taken aside first, wherever it shall lie: folders are empty then, and places free. Then
+        what goes does so, the deepest first; then folders are made, then what lies in them; their own modes last.
         """
-        self._paths = {step.path for step in steps}
-        leaving = left_for_folders(steps)
-        steps, emptied, replaced = apart(sorted(steps, key=lambda step: step.path))
-        going = [step for step in reversed(steps) if step.goes_first and step.path not in leaving]
-        gone = {step.path for step in going if self._tried(step, self._take_away)}
+        steps = self._take_aside(sorted(steps, key=lambda step: step.path))
+        late = going_late(steps)
+        going = [step for step in reversed(steps) if step.goes_first]
+        gone = {step.path for step in going if step.path not in late and self._tried(step, self._take_away)}
         files = [step for each in steps if each.is_put and (step := each.without_old(gone)) is not None]
-        folders = [step for step in steps if step.target.kind == "folder" and not step.source]
-        within = {step.path for step in folders if any(f"{step.path}/".startswith(f"{path}/") for path in leaving)}
-        self._make_folders([step for step in folders if step.path not in within])
-        for step in (*files, *replaced):
-            if step.source in leaving:
-                self._tried(step, self._prepare)
-        self._make_folders([step for step in folders if step.path in within])
-        # Others may be further names of those, or are such until then.
-        written = {step.now.status.st_ino for step in files if step.keeps_names and step.now.status}
+        self._make_folders(steps)
         self._parted = {step.path for step in files if step.is_parted and step.now.status and not step.keeps_names}
-        files.sort(key=lambda step: (not (step.keeps_names or _is_of(step, written)), bool(step.target.peers)))
-        first = sum(step.keeps_names or _is_of(step, written) for step in files)
+        files, first = names_first(files)
         for start, end in [(0, first), *_pieces(first, len(files))]:
             self._put(files[start:end])
+        for step in going:
+            if step.path in late:
+                self._tried(step, self._take_away)
         for step in reversed(steps):
             if step.target.kind == "folder" and not step.source and step.path not in self._refused:
                 self._tried(step, self._settle_folder)
-        for step in reversed(emptied):
-            self._tried(step, self._take_away)
-        gone = {step.path for step in replaced if self._tried(step, self._take_away)}
-        self._put([step for each in replaced if (step := each.without_old(gone)) is not None])
         if self._durable:
-            sync_names({step.path: "." for step in (*steps, *replaced)}, self._place)
+            sync_names({step.path: "." for step in steps}, self._place)
         self._let_go()
         return self._done, [*self._refused.values()]
 
-    def forget_temporary(self, steps: Sequence[Step]) -> None:
-        """Remove the temporary files that a killed process left of these steps; what was moved there goes back."""
-        for step in steps:
-            with suppress(ToolError, OSError), self._place(step.path) as place:
-                is_done = step.now.state.is_same_as(step.target)
-                if step.source and not is_done and not is_there(step.source):
-                    fs.rename(self._name_of(step.number), step.source, src_dir_fd=place.parent)
-                elif step.target.kind == "missing" and step.now.status is None:
-                    self._move(place, self._name_of(step.number), place.name)
-                elif self._kept.take_back(step.target, place.parent, self._name_of(step.number)):
-                    fs.unlink(self._name_of(step.number), dir_fd=place.parent)
+    def resumed(self, step: Step, replaced: Collection[str]) -> Step:
+        """Remove the temporary file that a killed process left of a step, or move back what it had moved there.
+
+        What it had taken aside, also out of folders that are `replaced`, is what the step moves from then.
+        """
+        if step.source and is_there(aside := aside_of(step, self._name_of(step.number), replaced)):
+            return msgspec.structs.replace(step, source=aside)
+        with suppress(ToolError, OSError), self._place(step.path) as place:
+            name = self._name_of(step.number)
+            if step.source and not step.now.state.is_same_as(step.target) and not is_there(step.source):
+                fs.rename(name, step.source, src_dir_fd=place.parent)
+            elif step.target.kind == "missing" and step.now.status is None:
+                move(place.parent, name, place.name)
+            else:
+                self._leave_to_kept(step.target, place.parent, name)
         self._let_go()
+        return step
 
     def _withdraw(self, step: Step) -> None:
-        """Take away what was made ready for a step that failed; what had been moved there goes back to where it lay."""
+        """Take away what was made ready for a step that failed; what had been moved goes back to where it lay."""
         name = self._name_of(step.number)
-        with suppress(ToolError, OSError), self._place(step.path) as place:
-            if step.source and not is_there(step.source):
-                self._moved.discard(step.source)
-                folder, own = self._sources.of(step.source)
-                self._system.rename_to_new(place.parent, name, own, folder)
-            elif see(place.parent, name, step.target).state.has_same_content(step.target) and self._kept.take_back(
-                step.target, place.parent, name
-            ):
-                fs.unlink(name, dir_fd=place.parent)
+        with suppress(ToolError, OSError):
+            if step.source in self._aside:
+                self._put_back(step, self._aside.pop(step.source))
+                return
+            with self._place(step.path) as place:
+                if step.source and not is_there(step.source):
+                    folder, own = self._sources.of(step.source)
+                    self._system.rename_to_new(place.parent, name, own, folder)
+                elif see(place.parent, name, step.target).state.has_same_content(step.target):
+                    self._leave_to_kept(step.target, place.parent, name)
+
+    def _put_back(self, step: Step, aside: str) -> None:
+        """Move what was taken aside to where it lay; it is kept where something else lies there by now."""
+        folder, name = self._sources.of(aside)
+        try:
+            with self._place(step.source) as place:
+                move(folder, name, place.name, place.parent)
+        except (ToolError, OSError):
+            self._leave_to_kept(step.target, folder, name)
+
+    def _leave_to_kept(self, state: State, folder: int, name: str) -> None:
+        if self._kept.take_back(state, folder, name):
+            fs.unlink(name, dir_fd=folder)
+
+    def _take_aside(self, steps: Sequence[Step]) -> list[Step]:
+        """Take aside what other steps move elsewhere; return what is to be done then, but for what has no room now."""
+        origins = {step.path: step for step in steps}
+        moving = sorted((step for step in steps if step.source in origins), key=lambda step: step.source)
+        replaced = folders_replaced((step.path, step.now.state, step.target) for step in steps)
+        staying: list[str] = []
+        for step in moving:
+            self._aside[step.source] = aside_of(step, self._name_of(step.number), replaced)
+            if not self._tried(origins[step.source], self._move_aside):
+                del self._aside[step.source]
+                self._refused[step.path] = msgspec.structs.replace(self._refused[step.source], path=step.path)
+                staying.append(step.source)
+        while staying:
+            path = staying.pop()
+            for step in moving:
+                if step.path == path and step.source in self._aside:
+                    self._withdraw(step)
+                    why = told("it stays: it can't be put where the command moved it")
+                    self._refused[step.source] = UndoRefusal(step.source, why)
+                    staying.append(step.source)
+        return left_to_do(steps, self._aside, self._refused)
+
+    def _move_aside(self, place: Place, origin: Step) -> None:
+        try:
+            take_aside(place, self._aside[origin.path], self._reach, lambda status: self._check_is(origin, status))
+        except FileNotFoundError:
+            raise _changed_now() from None
 
     def _tried(self, step: Step, act: Callable[[Place, Step], object]) -> bool:
         try:
@@ -167,18 +205,19 @@ class Applier:
         else:
             # Under another name first: what somebody put there since we looked is seen, and goes back.
             name = self._name_of(step.number)
-            self._move(place, place.name, name)
+            move(place.parent, place.name, name)
             try:
                 self._remove_old(place.parent, name, step)
             except (ToolError, OSError):
-                self._move(place, name, place.name)
+                move(place.parent, name, place.name)
                 raise
         if step.target.kind == "missing":
             self._done.append((step.path, told("removed")))
 
     def _make_folders(self, steps: Sequence[Step]) -> None:
         for step in steps:
-            if step.now.state.kind != "folder" and step.path not in self._refused:
+            is_new = step.target.kind == "folder" and not step.source and step.now.state.kind != "folder"
+            if is_new and step.path not in self._refused:
                 self._tried(step, self._make_folder)
 
     def _make_folder(self, place: Place, step: Step) -> None:
@@ -223,7 +262,7 @@ class Applier:
         if step.keeps_content or self._is_overwritten(step):
             return
         if step.source:
-            self._prepare_source(place, step)
+            self._prepare_source(step)
             return
         name = self._name_of(step.number)
         with suppress(FileNotFoundError):
@@ -242,20 +281,13 @@ class Applier:
                 return
         put_attributes(Place(place.parent, name, place.path), step.target, has_marks=False)
 
-    def _prepare_source(self, place: Place, step: Step) -> None:
-        if step.source in self._moved:
-            return
-        if step.source in self._paths:  # of one that is taken itself: all are taken away before any is put there
-            take_source(
-                step.source,
-                step.target,
-                Place(place.parent, self._name_of(step.number), place.path),
-                has_marks=step.has_marks,
-            )
-            self._moved.add(step.source)
-        elif step.has_marks:
-            folder, name = self._sources.of(step.source)
-            put_attributes(Place(folder, name, step.source), step.target, has_marks=True)
+    def _prepare_source(self, step: Step) -> None:
+        if step.has_marks or (step.source in self._aside and step.target.xattrs is not None):
+            folder, name = self._source_of(step)
+            put_attributes(Place(folder, name, step.source), step.target, has_marks=step.has_marks)
+
+    def _source_of(self, step: Step) -> tuple[int, str]:
+        return self._sources.of(self._aside.get(step.source, step.source))
 
     def _linked_to_peer(self, step: Step, place: Place, name: str) -> bool:
         """Give the file its other name back, where a file of that name still holds the same."""
@@ -319,8 +351,8 @@ class Applier:
                 fs.utime(place.name, ns=times, dir_fd=place.parent, follow_symlinks=False)
         elif self._is_overwritten(step):
             self._overwrite(place, step)
-        elif not (step.source and step.source not in self._moved and self._moved_in(place, step)):
-            if step.now.status is None or step.path in self._moved:
+        elif not (step.source and self._moved_in(place, step)):
+            if step.now.status is None:
                 self._name_new(place, name)
             else:
                 self._exchange(place, step, name)
@@ -330,22 +362,19 @@ class Applier:
 
     def _moved_in(self, place: Place, step: Step) -> bool:
         """Let the new entry change places with what is there, from where it lies; False: it now lies beside it."""
-        folder, name = self._sources.of(step.source)
-        is_new = step.now.status is None or step.path in self._moved
-        move = self._system.rename_to_new if is_new else self._system.exchange
+        folder, name = self._source_of(step)
+        is_new = step.now.status is None
+        put = self._system.rename_to_new if is_new else self._system.exchange
         try:
-            move(folder, name, place.name, place.parent)
+            put(folder, name, place.name, place.parent)
         except OSError as error:
             if error.errno in (errno.EEXIST, errno.ENOENT):
                 raise _changed_now() from error
-            if error.errno not in (*_CANNOT, errno.EXDEV):
+            if error.errno not in (*CANNOT, errno.EXDEV):
                 raise
-            take_source(
-                step.source,
-                step.target,
-                Place(place.parent, self._name_of(step.number), place.path),
-                has_marks=step.has_marks,
-            )
+            source = self._aside.get(step.source, step.source)
+            beside = Place(place.parent, self._name_of(step.number), place.path)
+            take_source(source, step.target, beside, has_marks=step.has_marks)
             return False
         if not is_new:
             self._end_exchange(folder, name, place, step)
@@ -353,7 +382,7 @@ class Applier:
 
     def _name_new(self, place: Place, name: str) -> None:
         try:
-            self._move(place, name, place.name)
+            move(place.parent, name, place.name)
         except FileExistsError:
             raise _changed_now() from None
 
@@ -363,7 +392,7 @@ class Applier:
         except OSError as error:
             if error.errno == errno.ENOENT:
                 raise _changed_now() from error
-            if error.errno not in _CANNOT:
+            if error.errno not in CANNOT:
                 raise
             self._check_still(place, step)
             fs.rename(name, place.name, src_dir_fd=place.parent, dst_dir_fd=place.parent)
@@ -431,20 +460,6 @@ class Applier:
             raise _changed_now()
         if status.st_nlink > 1:
             self._touched.add(status.st_ino)  # by what follows: its other names are steps of their own
-
-    def _move(self, place: Place, old: str, new: str) -> None:
-        try:
-            self._system.rename_to_new(place.parent, old, new)
-        except OSError as error:
-            if error.errno not in _CANNOT:
-                raise
-            fs.link(old, new, src_dir_fd=place.parent, dst_dir_fd=place.parent, follow_symlinks=False)
-            fs.unlink(old, dir_fd=place.parent)
-
-
-def _is_of(step: Step, inodes: Collection[int]) -> bool:
-    """Whether a file that is to be one by itself is one of these yet."""
-    return step.is_parted and step.now.status is not None and step.now.status.st_ino in inodes
 
 
 def _pieces(start: int, end: int) -> list[tuple[int, int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Collection, Sequence
 
@@ -131,25 +130,16 @@ def _known_by(state: State) -> tuple[object, ...]:
     return state.kind, state.digest, state.target, state.mode
 
 
-def apart(steps: Sequence[Step]) -> tuple[list[Step], list[Step], list[Step]]:
-    """Take out what goes because it is moved elsewhere by another step; the other values are the folders it leaves that
-    go, and those in whose place something else comes."""
-    sources = {step.source for step in steps if step.source}
-    if not sources:
-        return list(steps), [], []
-    left: set[str] = set()
-    for source in sources:
-        while (source := os.path.dirname(source)) not in left and source != "/":
-            left.add(source)
-    going = [step for step in steps if step.target.kind == "missing"]
-    folders = [step for step in steps if step.goes_first and step.path in left and step.now.state.kind == "folder"]
-    emptied = [step for step in folders if step.target.kind == "missing"]
-    replaced = [step for step in folders if step.target.kind != "missing"]
-    moved = {step.path for step in (*folders, *(step for step in going if step.path in sources))}
-    return [step for step in steps if step.path not in moved], emptied, replaced
+def names_first(files: Sequence[Step]) -> tuple[list[Step], int]:
+    """Return the steps in the order in which they are put, and how many of them come before all others.
 
+    These are files that stay for their other names, and such that are one file with these until then.
+    """
+    written = {step.now.status.st_ino for step in files if step.keeps_names and step.now.status}
 
-def left_for_folders(steps: Sequence[Step]) -> set[str]:
-    """Return the paths of what is moved elsewhere by another step before a folder is made in its place."""
-    sources = {step.source for step in steps if step.source}
-    return {step.path for step in steps if step.path in sources and step.goes_first and step.target.kind == "folder"}
+    def is_first(step: Step) -> bool:
+        is_one_yet = step.is_parted and step.now.status is not None and step.now.status.st_ino in written
+        return step.keeps_names or is_one_yet
+
+    ordered = sorted(files, key=lambda step: (not is_first(step), bool(step.target.peers)))
+    return ordered, sum(map(is_first, files))

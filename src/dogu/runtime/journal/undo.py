@@ -13,6 +13,7 @@ import msgspec
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
 from dogu.runtime.journal.apply import Applier
+from dogu.runtime.journal.aside import folders_replaced
 from dogu.runtime.journal.choice import Consent, Wanted, call_to_redo, calls_to_undo, explained
 from dogu.runtime.journal.entries import Entries, Entry, PathChange, net_changes, with_digests
 from dogu.runtime.journal.kept import IN_LOG_BYTES, Kept
@@ -164,16 +165,17 @@ class Restorer:
         """Finish an undo, a redo or a commit that was killed: each path that is still as it was noted is brought on."""
         steps: list[Step] = []
         applier = self._applier(number, reach)
+        replaced = folders_replaced((change.path, change.before, change.after) for change in changes)
         for at, change in enumerate(changes):
             try:
                 now, peers = look_at(reach, change.path, change.after), change.before.peers
-                step = Step(at, change.path, now, change.after, change.source, peers=peers)
-                applier.forget_temporary([step])
-                steps.append(msgspec.structs.replace(step, now=look_at(reach, change.path, change.after), source=""))
+                step = applier.resumed(Step(at, change.path, now, change.after, change.source, peers=peers), replaced)
+                steps.append(msgspec.structs.replace(step, now=look_at(reach, change.path, change.after)))
             except ToolError:
                 continue
         to_do, refused = _left_to_do(without_foreign_names(steps, reach), changes)
-        keep_by_name([step for step in to_do if self._is_lost(step)], reach, self._kept)
+        sources = {step.source for step in to_do}
+        keep_by_name([step for step in to_do if self._is_lost(step) and step.path not in sources], reach, self._kept)
         _, failed = self._applier(number, reach).apply(to_do)
         return [*refused, *failed]
 
@@ -304,23 +306,25 @@ def _left_to_do(steps: Sequence[Step], changes: Sequence[PathChange]) -> tuple[l
     refused: list[UndoRefusal] = []
     to_do: list[Step] = []
     whole: set[str] = set()  # folders that are moved with all that is in them
+    sources = {change.source for change in changes}
     for step in steps:
-        change = changes[step.number]
+        change, now = changes[step.number], step.now.state
+        is_aside = step.source != change.source
+        # Gone before what comes in its place was put there, or taken aside for that.
+        is_free = now.kind == "missing" and (
+            change.path in sources or "folder" in (change.before.kind, change.after.kind)
+        )
         if os.path.dirname(change.path) in whole:
             whole.add(change.path)
-        elif step.now.state.is_same_as(change.after):
-            if (
-                change.sets_time
-                and step.now.state.differs_in_time(change.after)
-                and _has_a_known_time(change, step.now.state)
-            ):
-                to_do.append(msgspec.structs.replace(step, sets_time=True))
-        elif step.now.state.has_same_content(change.before) and (not change.source or is_there(change.source)):
-            to_do.append(msgspec.structs.replace(step, source=change.source))
+        elif now.is_same_as(change.after) and not is_aside:
+            if change.sets_time and now.differs_in_time(change.after) and _has_a_known_time(change, now):
+                to_do.append(msgspec.structs.replace(step, source="", sets_time=True))
+        elif (is_free or now.has_same_content(change.before)) and (not step.source or is_there(step.source)):
+            to_do.append(step)
             if change.source and change.after.kind == "folder":
                 whole.add(change.path)
-        elif step.now.state.kind == "folder" == change.after.kind:
-            to_do.append(step)  # made, and killed before it got its mode
+        elif now.kind == "folder" == change.after.kind:
+            to_do.append(msgspec.structs.replace(step, source=""))  # made, and killed before it got its mode
         else:
             refused.append(UndoRefusal(change.path, told("somebody has changed it since")))
     return to_do, refused
