@@ -571,6 +571,10 @@ def told_place(folder: Path, processes: LocalProcesses) -> Place:
     return Place(folder, processes, is_told=True)
 
 
+_RAW = "import ctypes, os, struct; call = ctypes.CDLL(None, use_errno=True).syscall; "
+_EXCHANGE = 'import ctypes; ctypes.CDLL(None).renameat2(-100, b"{}", -100, b"{}", 2)'
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -582,6 +586,8 @@ def told_place(folder: Path, processes: LocalProcesses) -> Place:
         "truncate -s 70M big; mv big e/; cp --sparse=never e/big big2; rm b; ln a b",
         "chmod 0 d/f; chmod 0 d; mv d e/d; chmod 755 e/d; rm e/d/g",
         "mv d n; mv nothing d || mv e/missing n/g || mkdir d; mv n d/d; rm d/d/g",
+        "chmod 600 p; mv d n; rm -r n",
+        f"""python3 -c '{_EXCHANGE.format("d", "e/s")}'; rm -r d; echo x > d""",
         "mv d e/d; ln -f a d/ || mv b n; mkdir h/n || ln -s a d/ || ln a e/b",
         "mkdir n; perl -e 'unlink q(n)'; ln -s e m; rmdir m || rm -r d; mv m d; rmdir d || rm a",
     ],
@@ -589,7 +595,9 @@ def told_place(folder: Path, processes: LocalProcesses) -> Place:
 async def test_nothing_needs_to_be_looked_at_beforehand(tmp_path: Path, heard: None, command: str):
     async with LocalProcesses() as processes:
         place = told_place(tmp_path, processes)
-        place.fill({"a": "a", "b": "b", "d/f": "f", "d/g": "g", "e/h": "h"})
+        place.fill({"a": "a", "b": "b", "d/f": "f", "d/g": "g", "e/h": "h", "e/s/f": "other"})
+        os.mkfifo(place.root / "p")
+        os.link(place.root / "p", place.root / "d/p")
         await is_undone_and_redone(place, command)
         await is_undone_and_redone(place, "rm -f [de]/h")
         nothing_was_looked_at(place)
@@ -609,10 +617,6 @@ def nothing_was_looked_at(place: Place) -> None:
     assert not (place.root.parent / "session/tree.index").exists()
     assert not (place.root.parent / "session/tree.going").exists()
     place.journal.close()
-
-
-_RAW = "import ctypes, os, struct; call = ctypes.CDLL(None, use_errno=True).syscall; "
-_EXCHANGE = 'import ctypes; ctypes.CDLL(None).renameat2(-100, b"{}", -100, b"{}", 2)'
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,8 @@ class Authorship:
         if old is None or change.after is None or change.after.kind == "folder":
             return True
         first, now, _ = old
-        return now != FOREIGN and (not first or first in self._before)
+        is_another = first[2:] != (change.after.stamp[2],)  # which was made there since
+        return now != FOREIGN and (is_another or first in self._before)
 
     def _leaves(self, row: SnapshotRow, told_of: tuple[Stamp, int, int]) -> bool:
         first, now, until_ns = told_of

@@ -126,7 +126,7 @@ class _Notes:
         """Return how a file was that has been told of before by another of its names, or where it lay then."""
         known = self._files.get(row.stamp[2])
         is_it = known is not None and (known.links > 1 or (origin and origin == self._origins.get(row.stamp[2])))
-        if row.kind == "file" and not is_it:
+        if row.kind != "folder" and not is_it:
             self._files[row.stamp[2]], self._origins[row.stamp[2]] = row, origin
             self.lost.discard(row.stamp[2])
             return row
