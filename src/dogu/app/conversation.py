@@ -12,7 +12,7 @@ from anyio import to_thread
 
 from dogu.agent.budget import Budget, Meter, usd
 from dogu.agent.context.compaction import Compacting, Compaction, WindowLimits
-from dogu.agent.context.window import ContextFill, estimated_fixed, window_of
+from dogu.agent.context.window import ContextFill, FixedTokens, window_of
 from dogu.agent.edit_repair import EditRepair
 from dogu.agent.history import History
 from dogu.agent.housekeeping import AgentServices
@@ -180,7 +180,7 @@ def _keeping_of(base: Foundation, history: History, model: Model, meter: Meter) 
     def missing_in(contents: Sequence[bytes]) -> Sequence[str]:
         return [file.block for file in context.missing_in(contents)]
 
-    fill = ContextFill(history, lambda: estimated_fixed(instructions.text, registry.declarations))
+    fill = ContextFill(history, FixedTokens(lambda: instructions.text, lambda: registry.declarations))
     limits = WindowLimits(chosen.context_window_tokens or window_of(model.name), chosen.compression_threshold)
     compaction = Compaction(Compacting(model, history, meter.count), fill, limits, missing_in)
     return SessionHousekeeping(history, compaction, instructions, meter, base.session.event)

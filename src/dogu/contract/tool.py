@@ -87,6 +87,7 @@ class Tool(ABC, Generic[ArgsT]):
     bounds_itself: bool = False
     args_type: type | None = None
     _defaults: Mapping[str, Any] = {}
+    _defaulted: JsonObject | None = None
     _declared: FunctionDeclaration | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -108,8 +109,9 @@ class Tool(ABC, Generic[ArgsT]):
         """Return the JSON Schema of the arguments' struct; without one, of no parameters at all."""
         if self.args_type is None:
             return {"type": "object", "properties": {}, "additionalProperties": False}
-        schema = schema_of(self.args_type)
-        return with_default_values(schema, self._defaults) if self._defaults else schema
+        if self._defaulted is None:  # asked for with each request
+            self._defaulted = with_default_values(schema_of(self.args_type), self._defaults)
+        return self._defaulted
 
     @property
     def declaration(self) -> FunctionDeclaration:
@@ -137,7 +139,7 @@ class Tool(ABC, Generic[ArgsT]):
 
     def with_defaults(self, **values: Any) -> Self:
         """Let parameters that a call leaves out have these values, and publish them; for settings. Returns the tool."""
-        self._defaults = values
+        self._defaults, self._defaulted = values, None
         return self
 
     def _adapted(self, raw: dict[str, Any]) -> dict[str, Any]:

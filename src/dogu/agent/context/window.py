@@ -105,6 +105,19 @@ class ContextFill:
         self._sum = sum(self._sizes)
 
 
-def estimated_fixed(system: str, declarations: Sequence[object]) -> int:
-    """Estimate the tokens of what every request has besides the history."""
-    return estimated_tokens(system.encode("utf-8", "replace") + msgspec.json.encode(list(declarations)))
+class FixedTokens:
+    """Estimates the tokens of what every request has besides the history: anew only once that isn't what it was."""
+
+    def __init__(self, system: Callable[[], str], declarations: Callable[[], Sequence[object]]) -> None:
+        self._system = system
+        self._declarations = declarations
+        self._estimated: tuple[str, Sequence[object]] = ("", ())
+        self._tokens = 0
+
+    def __call__(self) -> int:
+        """Return the estimate."""
+        now = self._system(), self._declarations()
+        if now != self._estimated:
+            system, declarations = self._estimated = now
+            self._tokens = estimated_tokens(system.encode("utf-8", "replace") + msgspec.json.encode(declarations))
+        return self._tokens
