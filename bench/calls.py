@@ -11,7 +11,7 @@ from dogu.contract.function_tool import function_tool
 from dogu.contract.tool import Kind
 from dogu.policy.policy import Policy
 from dogu.policy.rules import Rules
-from dogu.runtime.calls import ToolCall
+from dogu.runtime.events import ToolCall
 from dogu.runtime.executor import Executor
 from dogu.runtime.registry import ToolRegistry
 

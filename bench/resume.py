@@ -14,8 +14,7 @@ from dogu.agent.history import History
 from dogu.agent.session.live import Session
 from dogu.contract.result import ToolResult
 from dogu.models.events import Finished, FinishReason, FunctionCallEvent, TextDelta, Usage
-from dogu.runtime.calls import ToolCall
-from dogu.runtime.events import CallFinished, CallStarted
+from dogu.runtime.events import CallFinished, CallStarted, ToolCall
 from dogu.runtime.session_folder import SessionFolder
 
 _CALLS = 10_000

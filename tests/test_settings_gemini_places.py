@@ -16,8 +16,7 @@ from dogu.app.options import Options, read_settings
 from dogu.app.policy_files import rules_of
 from dogu.contract import Kind
 from dogu.policy.decide import decide
-from dogu.policy.mode import ApprovalMode
-from dogu.policy.verdict import CallFacts
+from dogu.policy.verdict import ApprovalMode, CallFacts
 from dogu.settings import Settings, SettingsError, Trust, load_settings, record_trust
 from dogu.settings.gemini_places import add_env_file, read_env_file
 

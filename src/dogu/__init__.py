@@ -33,11 +33,10 @@ if TYPE_CHECKING:
     from dogu.contract.tool import Kind, Tool
     from dogu.models.events import ModelError, Retrying, TextDelta
     from dogu.models.model import Model
-    from dogu.policy.mode import ApprovalMode
     from dogu.policy.policy import Policy
     from dogu.policy.rules import Rules
-    from dogu.runtime.calls import ToolAnswer, ToolCall
-    from dogu.runtime.events import CallFinished, CallOutput, CallStarted
+    from dogu.policy.verdict import ApprovalMode
+    from dogu.runtime.events import CallFinished, CallOutput, CallStarted, ToolAnswer, ToolCall
     from dogu.runtime.executor import Executor
     from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Question
     from dogu.runtime.registry import ToolRegistry
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 
 _MODULE_OF = {
     "Agent": "agent.loop",
-    "ApprovalMode": "policy.mode",
+    "ApprovalMode": "policy.verdict",
     "Approved": "runtime.questions",
     "ApprovedAlways": "runtime.questions",
     "Blob": "contract.content",
@@ -74,8 +73,8 @@ _MODULE_OF = {
     "Text": "contract.content",
     "TextDelta": "models.events",
     "Tool": "contract.tool",
-    "ToolAnswer": "runtime.calls",
-    "ToolCall": "runtime.calls",
+    "ToolAnswer": "runtime.events",
+    "ToolCall": "runtime.events",
     "ToolError": "contract.errors",
     "ToolRegistry": "runtime.registry",
     "ToolResult": "contract.result",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dogu.app import Opened, Options
     from dogu.contract.content import Content
     from dogu.models.model import Model
-    from dogu.runtime.calls import ToolAnswer
+    from dogu.runtime.events import ToolAnswer
     from dogu.runtime.questions import Outcome, Question
     from dogu.runtime.registry import AnyTool
     from dogu.runtime.runtime import Runtime as AsyncRuntime

@@ -18,9 +18,9 @@ from dogu.agent.session.record import read_record
 from dogu.agent.subagent import Subagents
 from dogu.contract import CallContext, ErrorKind, Kind, Tool, ToolResult
 from dogu.models.events import ModelError, ModelErrorKind
-from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
 from dogu.policy.rules import Rules
+from dogu.policy.verdict import ApprovalMode
 from dogu.runtime.approval import Approval
 from dogu.runtime.events import CallFinished, CallStarted
 from dogu.runtime.executor import Executor

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import dogu
-from dogu.policy.mode import ApprovalMode
+from dogu.policy.verdict import ApprovalMode
 from dogu.runtime.questions import Declined, Elicitation, approve
 from dogu.testing.scripted_model import ScriptedModel
 

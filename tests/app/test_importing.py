@@ -15,8 +15,7 @@ from dogu.app.importing import Found, take_over, what_there_is
 from dogu.app.policy_files import rules_of
 from dogu.contract import Kind
 from dogu.policy.decide import decide
-from dogu.policy.mode import ApprovalMode
-from dogu.policy.verdict import CallFacts
+from dogu.policy.verdict import ApprovalMode, CallFacts
 from dogu.settings import Trust, record_trust
 
 

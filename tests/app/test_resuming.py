@@ -11,7 +11,7 @@ from dogu.agent.slash import Said
 from dogu.app import Options, open_agent
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.function_tool import function_tool
-from dogu.policy.mode import ApprovalMode
+from dogu.policy.verdict import ApprovalMode
 from dogu.runtime.questions import Approved, ApprovedAlways, Outcome, Question
 from dogu.testing.scripted_model import ScriptedModel
 from dogu.testing.turn import Turn, call

@@ -11,7 +11,7 @@ import pytest
 import dogu
 from dogu.contract import ErrorKind
 from dogu.models.gemini import Gemini, KeyAccess
-from dogu.runtime.calls import ToolAnswer
+from dogu.runtime.events import ToolAnswer
 from dogu.runtime.questions import approve
 from dogu.testing.fake_gemini import FakeGemini, GeminiRequest
 from dogu.testing.fake_gemini_web import grounding, url_context

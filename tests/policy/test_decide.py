@@ -11,12 +11,10 @@ from dogu.contract.tool import Kind
 from dogu.contract.tool_names import SHELL_TOOL
 from dogu.language import say
 from dogu.policy.decide import decide
-from dogu.policy.mode import ApprovalMode
 from dogu.policy.narrow import narrow_rule
-from dogu.policy.policy import Policy
-from dogu.policy.remembered import RememberedRules
+from dogu.policy.policy import Policy, RememberedRules
 from dogu.policy.rules import Rules
-from dogu.policy.verdict import CallFacts
+from dogu.policy.verdict import ApprovalMode, CallFacts
 from dogu.workspace.nearby import Nearby
 from policy.cases import commands
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from dogu.policy.explain import explain, explain_lines, limit_of_exclusions, verdict_json, verdict_text
-from dogu.policy.mode import ApprovalMode
 from dogu.policy.rules import Rules
+from dogu.policy.verdict import ApprovalMode
 
 _RULES = Rules.from_lists(["run_shell_command(git)"])
 

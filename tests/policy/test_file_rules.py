@@ -13,10 +13,9 @@ from dogu.app.policy_files import rules_of
 from dogu.contract import Kind
 from dogu.policy.decide import decide
 from dogu.policy.file_rules import read_rules
-from dogu.policy.mode import ApprovalMode
 from dogu.policy.rule import RestrictionError
 from dogu.policy.rules import Rules
-from dogu.policy.verdict import CallFacts, Decision, Verdict
+from dogu.policy.verdict import ApprovalMode, CallFacts, Decision, Verdict
 from dogu.settings import SettingsError, Trust, record_trust
 
 DENY, ASK, ALLOW = Decision.DENY, Decision.ASK, Decision.ALLOW

@@ -7,14 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dogu.policy.policy import Policy
-from dogu.policy.remembered import RememberedRules
+from dogu.policy.policy import Policy, RememberedRules
 from dogu.policy.rule import Rule
 from dogu.policy.verdict import Decision
 
 _ADD = """
 import sys
-from dogu.policy.remembered import RememberedRules
+from dogu.policy.policy import RememberedRules
 from dogu.policy.rule import Rule
 from dogu.policy.verdict import Decision
 for number in range(20):

@@ -13,12 +13,11 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.function_tool import function_tool
 from dogu.contract.result import ToolResult
 from dogu.contract.tool import Kind, Tool
-from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
 from dogu.policy.rules import Rules
+from dogu.policy.verdict import ApprovalMode
 from dogu.runtime.approval import Approval
-from dogu.runtime.calls import ToolCall
-from dogu.runtime.events import CallFinished, CallOutput, CallStarted
+from dogu.runtime.events import CallFinished, CallOutput, CallStarted, ToolCall
 from dogu.runtime.executor import Executor
 from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Outcome, Question
 from dogu.runtime.registry import AnyTool, ToolRegistry

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
+from dogu.policy.verdict import ApprovalMode
 from dogu.runtime.host_questions import HostQuestions, RememberedHosts
 from dogu.runtime.questions import Declined, Elicitation, Given
 

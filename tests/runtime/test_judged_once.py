@@ -12,7 +12,7 @@ import pytest
 
 import dogu
 from dogu.policy.commands.judge import judge_command
-from dogu.runtime.calls import ToolCall
+from dogu.runtime.events import ToolCall
 from dogu.workspace import shell_syntax
 
 pytestmark = pytest.mark.anyio

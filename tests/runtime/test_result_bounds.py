@@ -14,7 +14,7 @@ import pytest
 import dogu
 from dogu.contract import Blob, Text, ToolError, ToolResult, text_of
 from dogu.contract.errors import ErrorKind
-from dogu.runtime.calls import ToolCall
+from dogu.runtime.events import ToolCall
 from dogu.runtime.result_bounds import LIMIT_CHARS, ResultBounds
 from dogu.testing.workspace import run_tool
 from dogu.tools.web_fetch import WebFetch

@@ -5,7 +5,7 @@ from pathlib import Path
 from dogu.contract.content import Blob, Text
 from dogu.contract.result import ToolResult
 from dogu.contract.tool import Kind
-from dogu.runtime.calls import ToolCall
+from dogu.runtime.events import ToolCall
 from dogu.runtime.result_bounds import ResultBounds
 from dogu.runtime.session_folder import SessionFolder, stored_sessions
 

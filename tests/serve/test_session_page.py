@@ -30,8 +30,7 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
 from dogu.language import joined, say, sentence, speak, told
 from dogu.models.events import Retrying, TextDelta, ThoughtDelta
-from dogu.runtime.calls import ToolCall
-from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted, Within
+from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted, ToolCall, Within
 from dogu.runtime.session_folder import SessionFacts, StoredSession
 from dogu.serve.session_export import export_html
 from dogu.serve.session_page import diff_html

@@ -12,8 +12,7 @@ from dogu.contract.display import CommandPreview, FileDiff, TerminalOutput, Todo
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
 from dogu.models.events import Finished, FinishReason, Retrying, TextDelta, ThoughtDelta
-from dogu.runtime.calls import ToolCall
-from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted
+from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted, ToolCall
 from dogu.serve.terminal.calls import StoredResults
 from dogu.serve.terminal.draw import draw
 from dogu.serve.terminal.show import Show

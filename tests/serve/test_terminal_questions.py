@@ -16,7 +16,7 @@ from dogu.language import say
 from dogu.policy.commands.judge import judge_command
 from dogu.policy.rule import KEPT, Rule
 from dogu.policy.verdict import Decision, JudgedCommand, Verdict
-from dogu.runtime.calls import ToolCall
+from dogu.runtime.events import ToolCall
 from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Elicitation, Given, Question
 from dogu.serve.terminal.cells import rows_of, width_of
 from dogu.serve.terminal.choices import Choice, Menu, OpenMenu, named, named_some

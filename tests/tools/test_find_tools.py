@@ -8,7 +8,7 @@ import pytest
 
 from dogu.contract import ErrorKind, FunctionTool, function_tool
 from dogu.policy.policy import Policy
-from dogu.runtime.calls import ToolCall
+from dogu.runtime.events import ToolCall
 from dogu.runtime.executor import Executor
 from dogu.runtime.registry import AnyTool, ToolRegistry
 from dogu.testing.workspace import check_tool, run_tool

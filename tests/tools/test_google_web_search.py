@@ -56,7 +56,7 @@ async def test_an_empty_query_is_an_error(query: str) -> None:
 
 
 async def test_searching_asks_nobody_even_where_only_reading_is_allowed() -> None:
-    from dogu.runtime.calls import ToolCall
+    from dogu.runtime.events import ToolCall
 
     executor = executor_for(answering(FOUND), confirm=None, mode="plan")
     assert (await executor.run(ToolCall("1", "google_web_search", {"query": "x"}))).result.error is None

@@ -13,7 +13,7 @@ from dogu.contract.confirmation import CallContext
 from dogu.contract.content import Blob
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
-from dogu.runtime.calls import ToolCall
+from dogu.runtime.events import ToolCall
 from dogu.runtime.questions import Approved, Declined, Question
 from dogu.testing.workspace import check_tool, executor_for, run_tool
 from dogu.tools import read_file

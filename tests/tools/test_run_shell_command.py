@@ -13,8 +13,7 @@ from dogu.contract.confirmation import CallContext
 from dogu.contract.display import CommandPreview, TerminalOutput
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
-from dogu.runtime.calls import ToolCall
-from dogu.runtime.events import CallOutput
+from dogu.runtime.events import CallOutput, ToolCall
 from dogu.runtime.questions import Approved, Declined, Outcome, Question
 from dogu.testing.workspace import check_tool, executor_for, run_tool
 from dogu.tools.run_shell_command import RunShellCommand, RunShellCommandArgs, ShellLimits

@@ -10,7 +10,7 @@ import pytest
 import dogu
 from dogu.agent.context.files import DEFAULT_NAMES
 from dogu.contract import ErrorKind, FileDiff
-from dogu.runtime.calls import ToolCall
+from dogu.runtime.events import ToolCall
 from dogu.runtime.questions import Approved, ApprovedAlways, Declined, Outcome, Question
 from dogu.testing.scripted_model import ScriptedModel
 from dogu.testing.turn import Turn, call

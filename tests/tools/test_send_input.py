@@ -16,12 +16,11 @@ import pytest
 
 from dogu.contract.errors import ErrorKind
 from dogu.contract.result import ToolResult
-from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
 from dogu.policy.rules import Rules
-from dogu.policy.verdict import Decision
+from dogu.policy.verdict import ApprovalMode, Decision
 from dogu.runtime.approval import Approval
-from dogu.runtime.calls import ToolCall
+from dogu.runtime.events import ToolCall
 from dogu.runtime.executor import Executor
 from dogu.runtime.questions import Approved, Outcome, Question
 from dogu.runtime.registry import ToolRegistry

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import pytest
 
 from dogu.contract import Blob, ErrorKind, Text, ToolError, ToolResult
-from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
 from dogu.policy.rules import Rules
+from dogu.policy.verdict import ApprovalMode
 from dogu.runtime.approval import Approval
-from dogu.runtime.calls import ToolAnswer, ToolCall
+from dogu.runtime.events import ToolAnswer, ToolCall
 from dogu.runtime.executor import Executor
 from dogu.runtime.questions import Approved, Confirm, Outcome, Question
 from dogu.runtime.registry import ToolRegistry

@@ -66,7 +66,7 @@ async def test_another_programs_spelling_is_accepted() -> None:
 
 
 async def test_keeping_a_plan_asks_nobody_in_any_mode() -> None:
-    from dogu.runtime.calls import ToolCall
+    from dogu.runtime.events import ToolCall
 
     for mode in ("plan", "default"):
         executor = executor_for(WriteTodos(), confirm=None, mode=mode)

@@ -7,7 +7,7 @@ from google.genai.chats import AsyncChat
 
 from dogu.contract.content import Blob, parts_of, text_of
 from dogu.models.schemas import GEMINI, parameters_for
-from dogu.runtime.calls import ToolAnswer, ToolCall
+from dogu.runtime.events import ToolAnswer, ToolCall
 from dogu.runtime.runtime import Runtime
 
 _MOST_STEPS = 100

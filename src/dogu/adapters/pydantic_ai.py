@@ -10,7 +10,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
 from dogu.contract.content import Blob, parts_of, text_of
-from dogu.runtime.calls import ToolCall
+from dogu.runtime.events import ToolCall
 from dogu.runtime.runtime import Runtime
 
 _ANY_OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema()))  # the runtime checks arguments itself

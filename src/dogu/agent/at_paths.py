@@ -13,8 +13,7 @@ from typing import Protocol, TypeAlias
 
 from dogu.contract.content import Content, Part, Text, parts_of, text_of
 from dogu.contract.errors import ToolError
-from dogu.runtime.calls import ToolAnswer, ToolCall
-from dogu.runtime.events import Emit, emit_nothing
+from dogu.runtime.events import Emit, ToolAnswer, ToolCall, emit_nothing
 
 _AT = re.compile(r"""(?:(?<=^)|(?<=[\s(\[{"'「『（【]))@(?:"([^"\n]+)"|'([^'\n]+)'|((?:\\.|[^\s\\"'`])+))""")
 _MOST_CHARS = 256_000  # what the user names is wanted

@@ -17,8 +17,7 @@ from dogu.contract.content import Content
 from dogu.contract.display import Display
 from dogu.language import joined, say
 from dogu.models.events import ModelEvent, Usage
-from dogu.runtime.calls import ToolAnswer
-from dogu.runtime.events import CallEvent, Within
+from dogu.runtime.events import CallEvent, ToolAnswer, Within
 
 
 class EndReason(StrEnum):

@@ -21,7 +21,7 @@ from dogu.models.contents import (
     user_content,
 )
 from dogu.models.events import Finished
-from dogu.runtime.calls import ToolCall
+from dogu.runtime.events import ToolCall
 
 _INTERRUPTED = "[interrupted by the user]"
 

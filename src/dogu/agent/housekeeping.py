@@ -11,8 +11,7 @@ from dogu.agent.events import Emit, Record, TurnEnd
 from dogu.contract.content import Content, Text, parts_of
 from dogu.contract.result import ToolResult
 from dogu.models.events import Usage
-from dogu.runtime.calls import ToolAnswer
-from dogu.runtime.events import CallEvent, emit_nothing
+from dogu.runtime.events import CallEvent, ToolAnswer, emit_nothing
 
 if TYPE_CHECKING:
     from dogu.agent.budget import Meter

@@ -48,8 +48,18 @@ from dogu.models.events import (
 )
 from dogu.models.model import Model
 from dogu.models.reading import EndlessText
-from dogu.runtime.calls import ToolAnswer, ToolCall
-from dogu.runtime.events import CallEvent, CallFinished, CallOutput, CallStarted, Noted, Within, emit_nothing, recording
+from dogu.runtime.events import (
+    CallEvent,
+    CallFinished,
+    CallOutput,
+    CallStarted,
+    Noted,
+    ToolAnswer,
+    ToolCall,
+    Within,
+    emit_nothing,
+    recording,
+)
 from dogu.runtime.executor import Executor
 
 _MOST_PRINTED_CHARS = 8_000

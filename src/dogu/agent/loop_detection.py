@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from dogu.contract.content import text_of
-from dogu.runtime.calls import ToolAnswer
+from dogu.runtime.events import ToolAnswer
 
 REPETITIONS = 5
 _LONGEST_CYCLE = 8

@@ -23,8 +23,7 @@ from dogu.language import say
 from dogu.models.contents import RawContent, join_user_contents, model_content, user_content
 from dogu.models.events import Finished, FinishReason, ModelError, Retrying, TextDelta, Usage
 from dogu.models.model import Model
-from dogu.runtime.calls import ToolAnswer, ToolCall
-from dogu.runtime.events import Emit
+from dogu.runtime.events import Emit, ToolAnswer, ToolCall
 from dogu.runtime.questions import Declined, Elicitation, Given
 from dogu.runtime.registry import AnyTool
 from dogu.workspace.environment import tells_a_secret

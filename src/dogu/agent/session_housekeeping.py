@@ -17,8 +17,7 @@ from dogu.agent.system_prompt import Instructions
 from dogu.contract import ErrorKind
 from dogu.contract.result import ToolResult
 from dogu.models.events import Usage
-from dogu.runtime.calls import ToolAnswer
-from dogu.runtime.events import CallEvent, CallFinished, CallOutput, CallStarted, Noted
+from dogu.runtime.events import CallEvent, CallFinished, CallOutput, CallStarted, Noted, ToolAnswer
 
 
 class ToolCounts(msgspec.Struct):

@@ -14,8 +14,7 @@ from dogu.agent.housekeeping import AroundTurn, RunTurn
 from dogu.contract.content import Content, text_of
 from dogu.contract.declaration import FunctionDeclaration
 from dogu.models.events import Finished, FunctionCallEvent, ModelEvent, Retrying, TextDelta, ThoughtDelta, Usage
-from dogu.models.model import Model
-from dogu.models.wrapped import WrappedModel
+from dogu.models.model import Model, WrappedModel
 from dogu.runtime.tracing import Tracing
 from dogu.version import __version__
 

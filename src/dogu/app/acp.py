@@ -18,7 +18,7 @@ from dogu.app.sessions import at_session, find_recorded
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import say
 from dogu.models.providers import OFFLINE
-from dogu.policy.mode import ApprovalMode
+from dogu.policy.verdict import ApprovalMode
 from dogu.runtime.session_folder import RECORD_NAME, StoredSession, stored_sessions
 from dogu.serve.acp.protocols import OpenSession, SessionRequest, SessionRow
 from dogu.settings import SettingsError

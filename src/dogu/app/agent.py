@@ -29,8 +29,7 @@ from dogu.app.options import Door, Options, Start, read_settings
 from dogu.app.sessions import at_session, copy_session, open_session
 from dogu.app.settings_command import SettingsCommand
 from dogu.language import say
-from dogu.models.model import Model
-from dogu.models.wrapped import CurrentModel
+from dogu.models.model import CurrentModel, Model
 from dogu.runtime.questions import AskTheUser, Confirm
 from dogu.runtime.registry import AnyTool
 from dogu.runtime.runtime import Runtime

@@ -18,7 +18,7 @@ from dogu.app.sandboxed import command_surroundings
 from dogu.app.web import Web
 from dogu.contract import ToolError
 from dogu.language import told
-from dogu.policy.mode import ApprovalMode
+from dogu.policy.verdict import ApprovalMode
 from dogu.runtime.host_questions import HostQuestions, RememberedHosts
 from dogu.runtime.registry import AnyTool
 from dogu.settings import Settings

@@ -22,8 +22,7 @@ from dogu.settings.json import JsonError
 from dogu.workspace.private_file import lock_of_file, read_private_file, write_private_file
 
 if TYPE_CHECKING:
-    from dogu.models.model import Model
-    from dogu.models.wrapped import CurrentModel
+    from dogu.models.model import CurrentModel, Model
 
 
 class SessionConnections:

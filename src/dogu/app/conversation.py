@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from dogu.agent.extensions.turn_hooks import TurnHooks
     from dogu.agent.session.resume import Interrupted, Restored
     from dogu.agent.slash import SlashCommand
-    from dogu.models.wrapped import CurrentModel
-    from dogu.runtime.calls import ToolCall
+    from dogu.models.model import CurrentModel
+    from dogu.runtime.events import ToolCall
     from dogu.runtime.journal import Journal
 
 

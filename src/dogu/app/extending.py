@@ -15,10 +15,9 @@ import msgspec
 from dogu.app.options import Options, Start
 from dogu.contract.errors import ToolError
 from dogu.language import say, told
-from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
-from dogu.runtime.calls import ToolAnswer, ToolCall
-from dogu.runtime.notes import Notes
+from dogu.policy.verdict import ApprovalMode
+from dogu.runtime.events import Notes, ToolAnswer, ToolCall
 from dogu.runtime.questions import Confirm
 from dogu.runtime.registry import AnyTool
 from dogu.runtime.session_folder import RECORD_NAME

@@ -24,9 +24,8 @@ from dogu.app.surroundings import mode_words, surroundings_of
 from dogu.app.undoing import finish_interrupted, keeping_of
 from dogu.contract import ToolError
 from dogu.language import say, told
-from dogu.policy.mode import ApprovalMode
-from dogu.policy.policy import Policy
-from dogu.policy.remembered import RememberedRules
+from dogu.policy.policy import Policy, RememberedRules
+from dogu.policy.verdict import ApprovalMode
 from dogu.runtime.approval import Approval
 from dogu.runtime.executor import Executor
 from dogu.runtime.journal import Journal

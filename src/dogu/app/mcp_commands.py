@@ -13,17 +13,16 @@ import msgspec
 from dogu.app.mcp_servers import entries_of, host_of
 from dogu.app.options import Options, read_settings
 from dogu.app.policy_files import rules_of
-from dogu.app.settings_files import edit_settings_file
 from dogu.contract import ErrorKind, ToolError
 from dogu.language import say
-from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
+from dogu.policy.verdict import ApprovalMode
 from dogu.runtime.discovery.mcp.entries import read_entries
 from dogu.runtime.discovery.mcp.servers import mcp_tools
 from dogu.runtime.discovery.mcp.tokens import TokenStore
 from dogu.runtime.registry import ToolRegistry
 from dogu.settings import Settings
-from dogu.settings.edit import with_entry, without_entry
+from dogu.settings.edit import edit_settings_file, with_entry, without_entry
 from dogu.settings.json import JsonError, parse_json_with_comments
 
 if TYPE_CHECKING:

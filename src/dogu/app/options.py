@@ -13,7 +13,7 @@ from dogu.app.credentials import with_kept_key
 from dogu.app.model_choice import with_profile
 from dogu.language import say, told
 from dogu.models.providers import GEMINI, PROVIDERS, VERTEX, named
-from dogu.runtime.notes import Notes
+from dogu.runtime.events import Notes
 from dogu.settings import Settings, SettingsError, SettingsFiles
 from dogu.settings.problems import Origin, SettingsWarning
 from dogu.settings.values import shown

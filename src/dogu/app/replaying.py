@@ -29,11 +29,10 @@ from dogu.app.undoing import entries_and_kept
 from dogu.contract.content import text_of
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import say, told
-from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
+from dogu.policy.verdict import ApprovalMode
 from dogu.runtime.approval import Approval
-from dogu.runtime.calls import ToolCall
-from dogu.runtime.events import CallFinished
+from dogu.runtime.events import CallFinished, ToolCall
 from dogu.runtime.executor import Executor
 from dogu.runtime.journal.entries import net_changes
 from dogu.runtime.journal.reach import JournalReach

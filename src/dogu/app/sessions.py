@@ -31,7 +31,7 @@ from dogu.workspace.environment import secret_values
 
 if TYPE_CHECKING:
     from dogu.agent.session.resume import Restored
-    from dogu.runtime.notes import Notes
+    from dogu.runtime.events import Notes
 
 _USES_BETWEEN = 10
 

@@ -11,7 +11,6 @@ from anyio import to_thread
 
 from dogu.agent.slash import Offer, Said, SlashCommand
 from dogu.app.options import Options, read_settings
-from dogu.app.settings_files import edit_settings_file
 from dogu.contract import ToolError
 from dogu.language import plain, say
 from dogu.serve.terminal.key_names import keys_problems
@@ -19,7 +18,7 @@ from dogu.serve.terminal.status import status_problem
 from dogu.settings import SettingsError
 from dogu.settings import values as takes
 from dogu.settings.about import ABOUT
-from dogu.settings.edit import with_setting
+from dogu.settings.edit import edit_settings_file, with_setting
 from dogu.settings.keys import KEYS, Key
 
 # Secrets may stand in all of these; hooks are a file's own.

@@ -14,7 +14,7 @@ from dogu.settings import Settings
 if TYPE_CHECKING:
     from dogu.models.events import Usage
     from dogu.models.gemini import Gemini
-    from dogu.models.wrapped import CurrentModel
+    from dogu.models.model import CurrentModel
     from dogu.tools.google_web_search import Search
     from dogu.tools.web_fetch import UrlContext
     from dogu.workspace.web.client import WebClient

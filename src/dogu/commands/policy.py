@@ -13,7 +13,7 @@ from dogu.app.policy_files import rules_of
 from dogu.commands.running import tell
 from dogu.language import say
 from dogu.policy.explain import explain, explain_lines, limit_of_exclusions, verdict_json, verdict_text
-from dogu.policy.mode import ApprovalMode
+from dogu.policy.verdict import ApprovalMode
 from dogu.serve.wire import to_line
 from dogu.workspace.nearby import Nearby
 from dogu.workspace.system import shell_called

@@ -30,8 +30,7 @@ from dogu.fleet.world import Begun, World, make_world, write_files
 from dogu.language import joined, told
 from dogu.models.events import ModelError, Usage
 from dogu.models.providers import OFFLINE
-from dogu.runtime.calls import ToolAnswer
-from dogu.runtime.events import CallFinished
+from dogu.runtime.events import CallFinished, ToolAnswer
 from dogu.runtime.session_folder import StoredSession, read_facts
 from dogu.serve.defects import contained
 from dogu.serve.session_export import export_html

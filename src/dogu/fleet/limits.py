@@ -18,9 +18,8 @@ from dogu.language import told
 from dogu.models.contents import RawContent
 from dogu.models.delays import used_up_for
 from dogu.models.events import ModelError, ModelErrorKind, ModelEvent, Retrying, Usage
-from dogu.models.model import Model
+from dogu.models.model import Model, WrappedModel
 from dogu.models.transport_errors import HearHeaders
-from dogu.models.wrapped import WrappedModel
 
 _MOST_AT_ONCE = 1_000.0
 _SHORTEST_PAUSE_S = 0.05

@@ -8,7 +8,7 @@ from enum import StrEnum
 import msgspec
 
 from dogu.models.events import Usage
-from dogu.runtime.calls import ToolAnswer
+from dogu.runtime.events import ToolAnswer
 
 
 class Reason(StrEnum):

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 from dogu.contract.tool import Kind
 from dogu.contract.tool_names import CONTAINED_COMMANDS, SHELL_TOOL
 from dogu.language import sentence, told
-from dogu.policy.mode import ApprovalMode
 from dogu.policy.rule import Rule
 from dogu.policy.rules import Rules
-from dogu.policy.verdict import CallFacts, Decision, Judgement, Verdict, strictest
+from dogu.policy.verdict import ApprovalMode, CallFacts, Decision, Judgement, Verdict, strictest
 
 if TYPE_CHECKING:
     from dogu.policy.file_rules import Judged

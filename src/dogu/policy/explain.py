@@ -12,10 +12,9 @@ from dogu.contract.tool import Kind
 from dogu.contract.tool_names import SHELL_TOOL
 from dogu.language import say, sentence
 from dogu.policy.decide import decide
-from dogu.policy.mode import ApprovalMode
 from dogu.policy.rule import RestrictionError
 from dogu.policy.rules import Rules
-from dogu.policy.verdict import CallFacts, Decision, Place, Verdict
+from dogu.policy.verdict import ApprovalMode, CallFacts, Decision, Place, Verdict
 from dogu.workspace.columns import padded, width
 from dogu.workspace.system import DEFAULT_SHELL
 

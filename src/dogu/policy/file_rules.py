@@ -16,9 +16,8 @@ import msgspec
 
 from dogu.contract.tool_names import OTHER_NAMES, SHELL_TOOL
 from dogu.language import told
-from dogu.policy.mode import ApprovalMode
 from dogu.policy.rule import RestrictionError, Rule
-from dogu.policy.verdict import CallFacts, Decision, strictest
+from dogu.policy.verdict import ApprovalMode, CallFacts, Decision, strictest
 from dogu.workspace.patterns import Pattern, compile_pattern
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from fnmatch import fnmatchcase
 from dogu.contract.tool_names import SHELL_TOOL
 from dogu.policy.commands.cmd_exe import block_for_windows, program_for_windows
 from dogu.policy.commands.effects import Hints
+from dogu.policy.commands.inner import SHELLS
 from dogu.policy.commands.reading import Reading
-from dogu.policy.commands.shell_texts import SHELLS
 from dogu.policy.commands.table import Program, find_program
 from dogu.policy.decide import judge_text
 from dogu.policy.rule import Rule

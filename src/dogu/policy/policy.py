@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
 from dogu.contract.tool_names import CONTAINED_COMMANDS
 from dogu.policy.decide import decide, parsed, refusal
-from dogu.policy.mode import ApprovalMode
-from dogu.policy.rule import KEPT, Rule
+from dogu.policy.rule import KEPT, RestrictionError, Rule
 from dogu.policy.rules import Rules
-from dogu.policy.verdict import CallFacts, Decision, Verdict
-
-if TYPE_CHECKING:
-    from dogu.policy.remembered import RememberedRules
+from dogu.policy.verdict import ApprovalMode, CallFacts, Decision, Verdict
+from dogu.workspace.private_file import changing_json, read_json
 
 
 class Policy:
@@ -81,3 +76,31 @@ class Policy:
             outlives = each.words is not None or each.tool == CONTAINED_COMMANDS
             if self._remembered is not None and outlives:
                 self._remembered.add(each)
+
+
+class RememberedRules:
+    """The rules kept for one root in a file that the user can read: `{"/root": ["run_shell_command(ls)"]}`.
+
+    Processes that write at once don't lose one another's.
+    """
+
+    def __init__(self, path: str, root: str) -> None:
+        self._path = path
+        self._root = root
+
+    def load(self) -> tuple[Rule, ...]:
+        """Return the rules; an entry that can't be understood is left out, which only means one more question."""
+        found: list[Rule] = []
+        for entry in read_json(self._path, dict[str, list[str]]).get(self._root, []):
+            try:
+                found.append(Rule.parse(entry, Decision.ALLOW, self._path))
+            except RestrictionError:
+                continue
+        return tuple(found)
+
+    def add(self, rule: Rule) -> None:
+        """Keep one more rule."""
+        with changing_json(self._path, dict[str, list[str]], indent=2) as kept:
+            entries = kept.setdefault(self._root, [])
+            if rule.text not in entries:
+                entries.append(rule.text)

@@ -1,4 +1,4 @@
-"""What is asked of the policy (`CallFacts`) and what it answers (`Verdict`)."""
+"""What is asked of the policy (`CallFacts`), in which mode, and what it answers (`Verdict`)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,15 @@ import msgspec
 
 from dogu.contract.tool import Kind
 from dogu.workspace.system import DEFAULT_SHELL
+
+
+class ApprovalMode(StrEnum):
+    """What a user wants to be asked about when no rule speaks; the gate stands above all of them."""
+
+    DEFAULT = "default"
+    AUTO_EDIT = "auto_edit"
+    PLAN = "plan"
+    YOLO = "yolo"
 
 
 class Decision(StrEnum):

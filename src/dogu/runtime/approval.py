@@ -13,11 +13,10 @@ from dogu.contract.display import CommandPreview, Display, FileDiff
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.tool_names import SHELL_TOOL
 from dogu.language import told
-from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
 from dogu.policy.rules import Rules
-from dogu.policy.verdict import CallFacts, Decision, Verdict
-from dogu.runtime.calls import ToolCall
+from dogu.policy.verdict import ApprovalMode, CallFacts, Decision, Verdict
+from dogu.runtime.events import ToolCall
 from dogu.runtime.questions import (
     Approved,
     ApprovedAlways,

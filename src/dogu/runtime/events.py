@@ -1,14 +1,38 @@
-"""What is told of calls while they run; `agent.events` adds what is told of a turn."""
+"""A call on its way: what the model asked for, what is told while it runs, what it is answered.
+
+`agent.events` adds what is told of a turn.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
 from dogu.contract.result import ToolResult
-from dogu.runtime.calls import ToolCall
+
+
+class ToolCall(msgspec.Struct, frozen=True):
+    """A model's request. `args` is None when what the model sent is no JSON object; `problem` then says what it was.
+
+    `parent` is the id of the call within which this one was made, empty for the agent's own.
+    """
+
+    call_id: str
+    name: str
+    args: Mapping[str, Any] | None
+    problem: str = ""
+    parent: str = ""
+
+
+class ToolAnswer(msgspec.Struct, frozen=True):
+    """A call and its result; `stop` when the user ended the turn with it."""
+
+    call: ToolCall
+    result: ToolResult
+    stop: bool = False
+
 
 T = TypeVar("T")
 
@@ -74,3 +98,22 @@ def recording(
         emit(event.event if isinstance(event, Within) else event)
 
     return record_first
+
+
+class Notes:
+    """Collects sentences for the user about what went wrong when a session was opened, or behind it since.
+
+    Whoever has something to tell is given this when it is made; doors show what is new.
+    """
+
+    def __init__(self, notes: Iterable[str] = ()) -> None:
+        self._notes = list(notes)
+
+    def add(self, *notes: str) -> None:
+        """Tell more."""
+        self._notes += notes
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """All that was told so far, in order."""
+        return tuple(self._notes)

@@ -23,8 +23,17 @@ from dogu.contract.tool import Tool
 from dogu.language import told
 from dogu.policy.policy import Policy
 from dogu.runtime.approval import Approval, TurnStoppedError
-from dogu.runtime.calls import ToolAnswer, ToolCall
-from dogu.runtime.events import CallEvent, CallFinished, CallOutput, CallStarted, EmitAll, Within, emit_nothing
+from dogu.runtime.events import (
+    CallEvent,
+    CallFinished,
+    CallOutput,
+    CallStarted,
+    EmitAll,
+    ToolAnswer,
+    ToolCall,
+    Within,
+    emit_nothing,
+)
 from dogu.runtime.registry import AnyTool, ToolRegistry
 from dogu.runtime.result_bounds import ResultBounds
 from dogu.workspace.os_errors import limit_words

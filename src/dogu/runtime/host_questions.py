@@ -6,14 +6,47 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
 from dogu.language import told
-from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
+from dogu.policy.verdict import ApprovalMode
 from dogu.runtime.questions import Declined, Elicitation, Given
 from dogu.workspace.private_file import changing_json, read_json
-from dogu.workspace.sandbox.registries import ALL_REGISTRIES, registry_of
 
 Elicit: TypeAlias = Callable[[Elicitation], Awaitable[Given | Declined | None]]
 
+# The hosts that package managers fetch from, by manager: one choice instead of a question for each.
+_MANAGERS: dict[str, tuple[str, ...]] = {
+    "npm": ("registry.npmjs.org", "registry.yarnpkg.com", "npm.jsr.io", "nodejs.org"),
+    "pip": ("pypi.org", "files.pythonhosted.org"),
+    "cargo": ("index.crates.io", "static.crates.io", "crates.io", "static.rust-lang.org"),
+    "go": ("proxy.golang.org", "sum.golang.org", "go.dev", "dl.google.com"),
+    "Maven and Gradle": (
+        "repo.maven.apache.org",
+        "repo1.maven.org",
+        "plugins.gradle.org",
+        "services.gradle.org",
+        "downloads.gradle.org",
+        "dl.google.com",
+        "maven.google.com",
+    ),
+    "RubyGems": ("rubygems.org", "index.rubygems.org"),
+    "Composer": ("repo.packagist.org", "packagist.org"),
+    "NuGet": ("api.nuget.org", "globalcdn.nuget.org"),
+    "Hex": ("repo.hex.pm", "hex.pm", "builds.hex.pm"),
+    "Debian and Ubuntu": (
+        "deb.debian.org",
+        "security.debian.org",
+        "archive.ubuntu.com",
+        "security.ubuntu.com",
+        "ports.ubuntu.com",
+    ),
+    "conda": ("conda.anaconda.org", "repo.anaconda.com"),
+    "Hackage": ("hackage.haskell.org",),
+    "pub": ("pub.dev",),
+    "CRAN": ("cran.r-project.org", "cloud.r-project.org"),
+    "Julia": ("pkg.julialang.org",),
+    "Deno": ("deno.land", "jsr.io"),
+}
+ALL_REGISTRIES = tuple(dict.fromkeys(host for hosts in _MANAGERS.values() for host in hosts))
 _ONCE, _ALWAYS, _REGISTRIES, _NO = "once", "always", "registries", "no"
 _LONGEST_COMMAND_CHARS = 80
 
@@ -88,3 +121,8 @@ def _question(command: str, host: str, port: int, private: Sequence[str], *, off
     message = "\n".join([shown, *about])
     field = {"type": "string", "title": told("Allow it?"), "oneOf": choices, "default": _NO}
     return Elicitation(title, message, {"answer": field}, ("answer",), is_question=True)
+
+
+def registry_of(host: str) -> str:
+    """Return the package manager that fetches from a host; "" for any other host."""
+    return next((name for name, hosts in _MANAGERS.items() if host in hosts), "")

@@ -10,7 +10,7 @@ import msgspec
 from dogu.contract.confirmation import Confirmation
 from dogu.policy.rule import Rule
 from dogu.policy.verdict import Verdict
-from dogu.runtime.calls import ToolCall
+from dogu.runtime.events import ToolCall
 
 
 class Question(msgspec.Struct, frozen=True):

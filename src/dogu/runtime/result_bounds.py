@@ -9,7 +9,7 @@ import msgspec
 from dogu.contract.content import Part, Text, parts_of, text_of
 from dogu.contract.result import ToolResult
 from dogu.contract.tool import Kind
-from dogu.runtime.calls import ToolCall
+from dogu.runtime.events import ToolCall
 from dogu.workspace.truncation import middle_left_out
 
 LIMIT_CHARS = 40_000

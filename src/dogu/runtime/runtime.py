@@ -9,11 +9,9 @@ import msgspec
 from anyio import CancelScope, to_thread
 
 from dogu.policy.policy import Policy
-from dogu.runtime.calls import ToolAnswer, ToolCall
-from dogu.runtime.events import Emit, EmitAll, emit_nothing, recording
+from dogu.runtime.events import Emit, EmitAll, Notes, ToolAnswer, ToolCall, emit_nothing, recording
 from dogu.runtime.executor import Executor
 from dogu.runtime.journal import Journal
-from dogu.runtime.notes import Notes
 from dogu.runtime.registry import AnyTool, ToolRegistry
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from dogu.contract.content import text_of
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.extras import install_command
 from dogu.language import told
-from dogu.runtime.calls import ToolAnswer, ToolCall
+from dogu.runtime.events import ToolAnswer, ToolCall
 from dogu.workspace import fs
 
 _FLUSH_TAKES_S = 2.0

@@ -12,8 +12,7 @@ from dogu.contract.content import Blob, Text, parts_of
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
 from dogu.language import say, told
-from dogu.runtime.calls import ToolCall
-from dogu.runtime.events import CallEvent, CallFinished, CallOutput, CallStarted, Noted
+from dogu.runtime.events import CallEvent, CallFinished, CallOutput, CallStarted, Noted, ToolCall
 from dogu.runtime.jobs import settled_rows
 from dogu.runtime.runtime import Runtime
 from dogu.serve.exit_codes import ExitCode, of_call

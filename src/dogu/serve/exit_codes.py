@@ -8,7 +8,7 @@ from enum import IntEnum
 from dogu.agent.events import EndReason, TurnEnd
 from dogu.contract.errors import ErrorKind
 from dogu.models.events import ModelError, ModelErrorKind
-from dogu.runtime.calls import ToolAnswer
+from dogu.runtime.events import ToolAnswer
 
 
 class ExitCode(IntEnum):

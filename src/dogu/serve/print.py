@@ -40,7 +40,7 @@ from dogu.serve.run_rows import (
 from dogu.serve.run_tally import Tally
 
 if TYPE_CHECKING:
-    from dogu.runtime.calls import ToolAnswer
+    from dogu.runtime.events import ToolAnswer
     from dogu.workspace.process.jobs import SettledJob
 
 

@@ -25,8 +25,7 @@ from dogu.models.events import (
     ThoughtDelta,
     Usage,
 )
-from dogu.runtime.calls import ToolAnswer, ToolCall
-from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted
+from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted, ToolAnswer, ToolCall
 from dogu.runtime.jobs import settled_rows
 from dogu.serve.exit_codes import ExitCode
 from dogu.serve.failures import failure_words

@@ -17,8 +17,7 @@ from dogu.models.events import (
     ThoughtDelta,
     Usage,
 )
-from dogu.runtime.calls import ToolAnswer
-from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted
+from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted, ToolAnswer
 from dogu.serve.exit_codes import REFUSED
 from dogu.serve.run_rows import (
     CallRow,

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, cast
 
 import msgspec
 
+from dogu.contract import ErrorKind, ToolError
 from dogu.language import say
-from dogu.settings.json import parse_json_with_comments
+from dogu.settings.json import JsonError, parse_json_with_comments
+from dogu.workspace.private_file import lock_of_file, read_private_file, write_private_file
 
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\r\n]+)|(?P<comment>//[^\n]*|/\*(?s:.*?)\*/)|(?P<string>"(?:[^"\\\n]|\\.)*")
@@ -243,3 +245,24 @@ def _checked(text: str, wanted: dict[str, Any]) -> str:
     if parse_json_with_comments(text).values != wanted:
         raise EditError(say("the file is written in a way that can't be changed here: edit it by hand"))
     return text
+
+
+def edit_settings_file(file: str, change: Callable[[str], str]) -> None:
+    """Change the text of a settings file at once, one after another whoever writes; its mode stays, and a link to it.
+
+    Raises `ToolError`.
+    """
+    try:
+        with lock_of_file(file):
+            try:
+                raw, mode = read_private_file(file)
+            except FileNotFoundError:
+                raw, mode = b"", 0o600
+            mark = b"\xef\xbb\xbf" if raw.startswith(b"\xef\xbb\xbf") else b""
+            write_private_file(file, mark + change(raw[len(mark) :].decode()).encode(), mode=mode)
+    except JsonError as error:
+        raise ToolError(ErrorKind.INVALID_ARGUMENTS, f"{file}:{error.line}: {say(error.message)}") from error
+    except (EditError, UnicodeDecodeError) as error:
+        raise ToolError(ErrorKind.INVALID_ARGUMENTS, f"{file}: {error}") from error
+    except OSError as error:
+        raise ToolError(ErrorKind.IO_ERROR, f"{file}: {error.strerror}") from error

@@ -10,8 +10,7 @@ from typing import Any, TypeAlias, cast
 
 import msgspec
 
-from dogu.testing.scripted_server import RefusedError, ScriptedServer
-from dogu.testing.shapes import shape_problem
+from dogu.testing.scripted_server import RefusedError, ScriptedServer, shape_problem
 from dogu.testing.turn import Turn, pieces_of
 from dogu.testing.wire_server import Reply, WireRequest
 

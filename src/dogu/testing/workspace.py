@@ -10,12 +10,11 @@ import msgspec
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.json_schema import schema_problem
 from dogu.contract.result import ToolResult
-from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
 from dogu.policy.rules import Rules
+from dogu.policy.verdict import ApprovalMode
 from dogu.runtime.approval import Approval
-from dogu.runtime.calls import ToolCall
-from dogu.runtime.events import EmitAll, emit_nothing
+from dogu.runtime.events import EmitAll, ToolCall, emit_nothing
 from dogu.runtime.executor import Executor
 from dogu.runtime.questions import Confirm, Declined, Outcome, Question, approve
 from dogu.runtime.registry import AnyTool, ToolRegistry

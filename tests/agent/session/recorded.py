@@ -13,9 +13,9 @@ from dogu.agent.housekeeping import AgentServices
 from dogu.agent.loop import Agent
 from dogu.agent.session.live import Session
 from dogu.agent.session.resume import Interrupted, Restored, reopen, restore
-from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
 from dogu.policy.rules import Rules
+from dogu.policy.verdict import ApprovalMode
 from dogu.runtime.approval import Approval
 from dogu.runtime.executor import Executor
 from dogu.runtime.journal import Journal

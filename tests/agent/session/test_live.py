@@ -36,8 +36,7 @@ from dogu.contract.function_tool import function_tool
 from dogu.contract.result import ToolFailure, ToolResult
 from dogu.contract.tool import Kind
 from dogu.models.events import ModelError, ModelErrorKind, TextDelta, Usage
-from dogu.runtime.calls import ToolCall
-from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Within
+from dogu.runtime.events import CallFinished, CallOutput, CallStarted, ToolCall, Within
 from dogu.runtime.questions import Declined
 from dogu.testing.turn import Turn, call
 

@@ -15,7 +15,7 @@ from dogu.contract.confirmation import CallContext
 from dogu.contract.result import ToolResult
 from dogu.contract.tool import Kind, Tool
 from dogu.models.contents import user_content
-from dogu.runtime.notes import Notes
+from dogu.runtime.events import Notes
 from dogu.runtime.runtime import Runtime
 from dogu.testing.turn import Turn, call
 from dogu.workspace.files import LocalFiles

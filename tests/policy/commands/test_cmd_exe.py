@@ -11,10 +11,9 @@ from dogu.contract.tool_names import SHELL_TOOL
 from dogu.policy.commands.cmd_exe import judge_for_cmd, judge_for_powershell
 from dogu.policy.decide import decide
 from dogu.policy.explain import explain
-from dogu.policy.mode import ApprovalMode
 from dogu.policy.narrow import narrow_rule
 from dogu.policy.rules import Rules
-from dogu.policy.verdict import CallFacts
+from dogu.policy.verdict import ApprovalMode, CallFacts
 from policy.judging import entries
 
 UNKNOWN = [

@@ -7,9 +7,8 @@ import pytest
 from dogu.contract.tool import Kind
 from dogu.contract.tool_names import SHELL_TOOL
 from dogu.policy.decide import decide
-from dogu.policy.mode import ApprovalMode
 from dogu.policy.rules import Rules
-from dogu.policy.verdict import CallFacts
+from dogu.policy.verdict import ApprovalMode, CallFacts
 from policy.judging import entries, gate
 
 

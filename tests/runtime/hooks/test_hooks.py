@@ -18,9 +18,8 @@ from dogu.contract.content import text_of
 from dogu.contract.errors import ErrorKind
 from dogu.contract.function_tool import function_tool
 from dogu.contract.tool import Kind
-from dogu.policy.mode import ApprovalMode
-from dogu.runtime.calls import ToolAnswer, ToolCall
-from dogu.runtime.events import CallStarted, Noted
+from dogu.policy.verdict import ApprovalMode
+from dogu.runtime.events import CallStarted, Noted, ToolAnswer, ToolCall
 from dogu.runtime.questions import Confirm, Declined, Outcome, Question, approve
 from dogu.runtime.runtime import Runtime
 from dogu.settings import SettingsError

@@ -13,8 +13,7 @@ from dogu.contract.display import FileDiff, TerminalOutput, Todo, TodoList
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
 from dogu.models.events import FunctionCallEvent, Retrying, TextDelta, ThoughtDelta
-from dogu.runtime.calls import ToolCall
-from dogu.runtime.events import CallFinished, CallOutput, CallStarted
+from dogu.runtime.events import CallFinished, CallOutput, CallStarted, ToolCall
 from dogu.runtime.registry import ToolRegistry
 from dogu.serve.acp.session import _not_taken_back
 from dogu.serve.acp.updates import Updates

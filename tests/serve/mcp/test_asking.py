@@ -12,7 +12,7 @@ import pytest
 from dogu.contract import Confirmation, ErrorKind, ToolError
 from dogu.policy.rule import Rule
 from dogu.policy.verdict import Decision, Verdict
-from dogu.runtime.calls import ToolCall
+from dogu.runtime.events import ToolCall
 from dogu.runtime.questions import Approved, Question
 from dogu.serve.mcp import asking
 from dogu.serve.mcp.asking import ElicitationConfirm

@@ -29,7 +29,7 @@ from dogu.agent.slash import Said, Send, SlashAnswer, SlashCommand
 from dogu.contract import ErrorKind, TerminalOutput, Text
 from dogu.contract.content import Part, parts_of
 from dogu.language import say, told
-from dogu.runtime.calls import ToolAnswer, ToolCall
+from dogu.runtime.events import ToolAnswer, ToolCall
 from dogu.workspace.small_file import read_small_file
 from dogu.workspace.truncation import middle_left_out
 

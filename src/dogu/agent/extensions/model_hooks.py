@@ -27,8 +27,7 @@ from dogu.models.events import (
     ThoughtDelta,
     Usage,
 )
-from dogu.models.model import Model
-from dogu.models.wrapped import WrappedModel
+from dogu.models.model import Model, WrappedModel
 from dogu.runtime.events import Emit, Noted
 from dogu.runtime.hooks import Hooks
 from dogu.runtime.hooks.answer import HookAnswer

@@ -20,8 +20,7 @@ from dogu.contract.errors import ErrorKind
 from dogu.contract.result import ToolFailure, ToolResult
 from dogu.language import plain
 from dogu.models.events import Finished, FinishReason, FunctionCallEvent, Retrying, TextDelta, ThoughtDelta, Usage
-from dogu.runtime.calls import ToolCall
-from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted, Within
+from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted, ToolCall, Within
 from dogu.runtime.recorded_messages import messages_data, said_again
 
 _LARGEST_TEXTS_CHARS = 256 * 1024

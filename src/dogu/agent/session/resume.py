@@ -31,8 +31,7 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolResult
 from dogu.models.contents import RawContent
 from dogu.models.events import Retrying, TextDelta, Usage
-from dogu.runtime.calls import ToolCall
-from dogu.runtime.events import CallFinished, CallOutput, CallStarted
+from dogu.runtime.events import CallFinished, CallOutput, CallStarted, ToolCall
 
 _MOST_OUTPUT_LINES = 2_000
 _MOST_PRINTED_CHARS = 8_000

@@ -14,7 +14,7 @@ import msgspec
 from dogu.contract.content import Blob, Content
 from dogu.contract.display import FileDiff
 from dogu.language import said, say
-from dogu.runtime.calls import ToolAnswer
+from dogu.runtime.events import ToolAnswer
 
 
 class Said(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from dogu.agent.loop import Agent
 from dogu.agent.slash import Offer, Said, Send, SlashCommand, SlashCommands
 from dogu.contract import ToolError
 from dogu.language import say, sentence
-from dogu.policy.mode import ApprovalMode
+from dogu.policy.verdict import ApprovalMode
 from dogu.runtime.jobs import job_line, job_of, joined_output, keep_job, output_of, own_job_line, stop_job
 from dogu.runtime.runtime import Runtime
 from dogu.workspace.columns import padded, width

@@ -15,12 +15,11 @@ from dogu.app.importing.codex import read_codex
 from dogu.app.importing.found import Found, Left, Taken, as_object, json_in, value_at
 from dogu.app.options import Options
 from dogu.app.policy_files import TOOL_LISTS
-from dogu.app.settings_files import edit_settings_file
 from dogu.language import told
 from dogu.policy.rule import RestrictionError
 from dogu.policy.rules import Rules
 from dogu.runtime.discovery.mcp.entries import read_entries
-from dogu.settings.edit import with_entry
+from dogu.settings.edit import edit_settings_file, with_entry
 from dogu.settings.json import parse_json_with_comments
 from dogu.settings.keys import KEYS, Combine, Key
 from dogu.settings.layers import read_layer

@@ -8,7 +8,7 @@ from posixpath import basename, normpath
 
 from dogu.language import told
 from dogu.policy.commands.dangers import program_called
-from dogu.policy.commands.shell_texts import SHELLS
+from dogu.policy.commands.inner import SHELLS
 from dogu.workspace.shell_syntax import Command, Script, Word
 
 _FETCHES = frozenset(("curl", "wget"))

@@ -10,9 +10,9 @@ from dogu.policy.commands.beyond import beyond_the_rule, undone
 from dogu.policy.commands.checks import CHECKS
 from dogu.policy.commands.effects import Danger, Effect, Hints, Surroundings
 from dogu.policy.commands.handed import of_script, of_unknown
+from dogu.policy.commands.inner import SHELLS
 from dogu.policy.commands.places import leads_outside, written_from_here
 from dogu.policy.commands.reading import Reading
-from dogu.policy.commands.shell_texts import SHELLS
 from dogu.policy.commands.table import Program, find_program, plain_name
 from dogu.policy.commands.values import check_value
 from dogu.policy.commands.wrappers import inner_commands

@@ -16,11 +16,10 @@ from dogu.policy.commands.brought import unpacks
 from dogu.policy.commands.dangers import dangers_of, elsewhere_than_meant, program_called, redirect_danger
 from dogu.policy.commands.effects import NOWHERE, Danger, Effect, Hints, Surroundings
 from dogu.policy.commands.elsewhere import Elsewhere
-from dogu.policy.commands.inner import DATA, Inner, ShellText, Tool
+from dogu.policy.commands.inner import DATA, SHELLS, Inner, ShellText, Tool
 from dogu.policy.commands.lists import Lists, program_of, shortened
 from dogu.policy.commands.patterns import is_a
 from dogu.policy.commands.places import check_found, holds_what_runs, leads_outside
-from dogu.policy.commands.shell_texts import SHELLS
 from dogu.policy.commands.standard_input import (
     Data,
     gives_tracked_files,

@@ -14,8 +14,8 @@ from posixpath import normpath
 
 from dogu.policy.commands.dangers import program_called
 from dogu.policy.commands.effects import Hints, Surroundings
+from dogu.policy.commands.inner import SHELLS
 from dogu.policy.commands.reading import Reading
-from dogu.policy.commands.shell_texts import SHELLS
 from dogu.policy.commands.table import Grammar, Program, plain_name
 from dogu.policy.commands.whereabouts import joined
 from dogu.workspace.shell_syntax import Redirect, Word

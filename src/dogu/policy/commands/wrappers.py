@@ -12,8 +12,7 @@ from dataclasses import replace
 from functools import cache
 
 from dogu.policy.commands.elsewhere import Elsewhere, Place, find_place
-from dogu.policy.commands.inner import DATA, UNKNOWN, Inner, ShellText, Tool
-from dogu.policy.commands.shell_texts import SHELLS, shell_text
+from dogu.policy.commands.inner import DATA, SHELLS, UNKNOWN, Inner, ShellText, Tool, shell_text
 from dogu.policy.commands.table import find_program
 from dogu.policy.commands.wrapper_table import RUNNERS, WRAPPERS, Wrapper, wrapper
 from dogu.workspace.shell_syntax import Part, PartKind, Word

@@ -20,8 +20,7 @@ from dogu.contract.errors import ErrorKind, ToolError
 from dogu.contract.result import ToolFailure, ToolResult
 from dogu.language import told
 from dogu.runtime.approval import TurnStoppedError
-from dogu.runtime.calls import ToolCall
-from dogu.runtime.events import CallEvent, Emit, Noted, emit_nothing
+from dogu.runtime.events import CallEvent, Emit, Noted, ToolCall, emit_nothing
 from dogu.runtime.hooks.answer import HookAnswer, read_answer
 from dogu.runtime.hooks.config import Hook, Moment
 from dogu.runtime.questions import Confirm, Outcome, Question

@@ -14,7 +14,7 @@ from dogu.contract.content import Content, Part, Text, parts_of
 from dogu.contract.errors import ToolError
 from dogu.language import say
 from dogu.models.events import ModelError, ModelErrorKind, Usage
-from dogu.policy.mode import ApprovalMode
+from dogu.policy.verdict import ApprovalMode
 from dogu.serve.acp.blocks import prompt_parts
 from dogu.serve.acp.peer import AUTH_REQUIRED, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, Peer, RpcError
 from dogu.serve.acp.protocols import OpenSession

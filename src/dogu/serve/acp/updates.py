@@ -41,8 +41,7 @@ from dogu.contract.result import ToolResult
 from dogu.contract.tool import Kind
 from dogu.language import said, say
 from dogu.models.events import Finished, FunctionCallEvent, Retrying, TextDelta, ThoughtDelta, Usage
-from dogu.runtime.calls import ToolCall
-from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted, Within
+from dogu.runtime.events import CallFinished, CallOutput, CallStarted, Noted, ToolCall, Within
 from dogu.runtime.registry import ToolRegistry
 from dogu.serve.acp.blocks import blocks_of_content, display_content, locations_of, plan_of, text_content
 from dogu.workspace.visible import visible_line

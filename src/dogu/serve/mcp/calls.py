@@ -12,8 +12,7 @@ import anyio
 from dogu.contract.errors import ToolError
 from dogu.contract.function_tool import FunctionTool
 from dogu.contract.result import ToolResult
-from dogu.runtime.calls import ToolAnswer, ToolCall
-from dogu.runtime.events import CallEvent, CallFinished, CallOutput, CallStarted, Noted
+from dogu.runtime.events import CallEvent, CallFinished, CallOutput, CallStarted, Noted, ToolAnswer, ToolCall
 from dogu.runtime.runtime import Runtime
 from dogu.serve.mcp.asking import ElicitationConfirm
 from dogu.serve.mcp.caller import AskedCall

@@ -21,7 +21,7 @@ from dogu.contract import Content, ToolError
 from dogu.contract.content import parts_of
 from dogu.language import say, sentence
 from dogu.models.events import ModelError, ModelErrorKind
-from dogu.policy.mode import ApprovalMode
+from dogu.policy.verdict import ApprovalMode
 from dogu.runtime.runtime import Runtime
 from dogu.serve.exit_codes import ExitCode
 from dogu.serve.terminal.cells import wrapped

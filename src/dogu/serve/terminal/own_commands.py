@@ -16,8 +16,7 @@ from anyio import to_thread
 from dogu.agent.slash import Offer, Said, SlashCommand
 from dogu.contract import ErrorKind, text_of
 from dogu.language import said, say
-from dogu.runtime.calls import ToolAnswer, ToolCall
-from dogu.runtime.events import CallFinished, CallStarted, Emit
+from dogu.runtime.events import CallFinished, CallStarted, Emit, ToolAnswer, ToolCall
 from dogu.runtime.runtime import Runtime
 from dogu.serve.terminal.calls import elapsed_words
 from dogu.serve.terminal.choices import Choice

@@ -21,8 +21,7 @@ from dogu.workspace.glob import PathFilter
 from dogu.workspace.ignore import DEFAULT_EXCLUDED, FolderRules, Ignore, PathRules
 from dogu.workspace.ignore.lookup import governing_rules
 from dogu.workspace.roots import Roots
-from dogu.workspace.search.nominate import nominate
-from dogu.workspace.search.program import Engines
+from dogu.workspace.search.program import Engines, nominate
 from dogu.workspace.search.query import (
     Counted,
     FileMatches,

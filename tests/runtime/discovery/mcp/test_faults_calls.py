@@ -12,9 +12,8 @@ import anyio
 import pytest
 
 from dogu.contract import ErrorKind, Text, ToolFailure
-from dogu.runtime.calls import ToolCall
 from dogu.runtime.discovery.mcp.host import Sampled, SamplingRequest
-from dogu.runtime.events import CallOutput
+from dogu.runtime.events import CallOutput, ToolCall
 from dogu.runtime.questions import Declined, Elicitation, Given
 from runtime.discovery.hostile import becomes_true, failure_of, good_works, note_of, opened, result_of
 

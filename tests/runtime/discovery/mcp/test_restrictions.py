@@ -19,7 +19,7 @@ import hostile_mcp
 from dogu.contract import ErrorKind, ToolError
 from dogu.contract.json_schema import check_arguments, schema_problem, unchecked_patterns
 from dogu.contract.tool_names import is_of_server, may_mean_tool, means_tool
-from dogu.policy.mode import ApprovalMode
+from dogu.policy.verdict import ApprovalMode
 from dogu.runtime.discovery.mcp.entries import read_entries
 from dogu.runtime.runtime import Runtime
 from dogu.settings import SettingsError

@@ -12,10 +12,9 @@ from anyio import to_thread
 from dogu.contract import Content, ErrorKind, ToolError, ToolResult
 from dogu.contract.tool_names import BUILT_IN_NAMES
 from dogu.language import joined, told
-from dogu.policy.mode import ApprovalMode
 from dogu.policy.policy import Policy
 from dogu.policy.rule import Rule
-from dogu.policy.verdict import Decision
+from dogu.policy.verdict import ApprovalMode, Decision
 from dogu.runtime.discovery.mcp.content import Prompt, Resource, prompt_content, resource_of
 from dogu.runtime.discovery.mcp.entries import ServerEntry
 from dogu.runtime.discovery.mcp.host import Host
