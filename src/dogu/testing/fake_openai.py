@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 import msgspec
 
-from dogu.testing.scripted_server import shape_problem
+from dogu.testing.scripted_server import RefusedError, ScriptedServer, shape_problem
 from dogu.testing.turn import Turn, pieces_of
-from dogu.testing.wire_server import Reply, Served, WireRequest, WireServer
+from dogu.testing.wire_server import Reply, WireRequest
 
 JsonObject: TypeAlias = dict[str, Any]
 _FINISH = {"MAX_TOKENS": "length", "SAFETY": "content_filter"}
@@ -23,10 +22,6 @@ _REFUSALS: dict[str, tuple[int, JsonObject]] = {
     "e400-too-long": (400, {"error": {"message": "the request exceeds the available context size"}}),
     "e400-no-tools": (400, {"error": "registry.ollama.ai/library/x does not support tools"}),
 }
-
-
-class _RefusedError(Exception):
-    """The request would be refused."""
 
 
 class OpenAIRequest(msgspec.Struct, frozen=True):
@@ -68,7 +63,7 @@ _KNOWN_OF_MESSAGES: Mapping[str, frozenset[str]] = {
 }
 
 
-class FakeOpenAI(Served):
+class FakeOpenAI(ScriptedServer[OpenAIRequest]):
     """A context manager that serves `base_url` (it ends in `/v1`) while it is open.
 
     Turns are answered in order. `style` is how calls are streamed: `openai` (arguments in pieces, by index), `ollama`
@@ -79,49 +74,41 @@ class FakeOpenAI(Served):
     received, `problems` what was refused as wrong.
     """
 
+    path = "/v1/chat/completions"
+
     def __init__(
         self, turns: Iterable[OpenAITurn] = (), *, style: str = "openai", key: str = "", thinks_as: str = ""
     ) -> None:
-        self.requests: list[OpenAIRequest] = []
-        self.problems: list[str] = []
-        self._turns = iter(turns)
+        super().__init__(turns)
         self._style = style
         self._key = key
         self._thinks_as = thinks_as
         self._given: list[JsonObject] = []  # what was given with calls, in order
-        self._lock = threading.Lock()
-        self.server = WireServer(self._answer)
 
     @property
     def base_url(self) -> str:
         """The address, as `OPENAI_BASE_URL` wants it."""
         return f"{self.server.url}/v1"
 
-    def _answer(self, wire: WireRequest, reply: Reply) -> None:
-        if (wire.method, wire.path) != ("POST", "/v1/chat/completions"):
-            reply.send(404, msgspec.json.encode({"error": {"message": f"Unknown request URL: {wire.path}"}}))
-            return
+    def request_of(self, wire: WireRequest) -> OpenAIRequest:
+        """Check a request. Raises `RefusedError`."""
         if self._key and wire.headers.get("authorization") != f"Bearer {self._key}":
-            self._refuse("e401", reply)
-            return
-        try:
-            request = OpenAIRequest(wire.headers, msgspec.json.decode(wire.body, type=dict[str, Any]))
-            with self._lock:
-                self.requests.append(request)
-                _check(request.messages)
-                form = cast("JsonObject", request.body.get("response_format") or {})
-                if problem := shape_problem({**form, **form.get("json_schema", {})}, demands=False, is_closed=False):
-                    raise _RefusedError(f"Invalid schema for response_format: {problem}")
-                if form and request.body.get("tools"):
-                    raise _RefusedError("Cannot use custom grammar constraints with tools.")
-                if self._thinks_as:
-                    self._check_strictly(request.body)
-                turn = self._next(request)
-        except (_RefusedError, msgspec.DecodeError) as error:
-            self.problems.append(str(error))
-            reply.send(400, msgspec.json.encode({"error": {"message": str(error), "type": "invalid_request_error"}}))
-            return
-        self._play(request, turn, reply)
+            raise RefusedError(401, "Incorrect API key provided: sk-x-12345.")
+        request = OpenAIRequest(wire.headers, msgspec.json.decode(wire.body, type=dict[str, Any]))
+        self.requests.append(request)
+        _check(request.messages)
+        form = cast("JsonObject", request.body.get("response_format") or {})
+        if problem := shape_problem({**form, **form.get("json_schema", {})}, demands=False, is_closed=False):
+            raise RefusedError(400, f"Invalid schema for response_format: {problem}")
+        if form and request.body.get("tools"):
+            raise RefusedError(400, "Cannot use custom grammar constraints with tools.")
+        if self._thinks_as:
+            self._check_strictly(request.body)
+        return request
+
+    def refusal(self, status: int, message: str) -> JsonObject:
+        """Make the body of a refusal."""
+        return {"error": {"message": message, "type": "invalid_request_error"}}
 
     def _check_strictly(self, body: JsonObject) -> None:
         """Check that there are known fields alone, that what came with the last calls came back, and the types."""
@@ -133,7 +120,7 @@ class FakeOpenAI(Served):
             while left and (missing := _missing_in(message, left.pop())):
                 pass  # an answer that was broken off isn't there
             if missing:
-                raise _RefusedError(f"The {missing} in the thinking mode must be passed back to the API.")
+                raise RefusedError(400, f"The {missing} in the thinking mode must be passed back to the API.")
         for tool in body.get("tools") or ():
             _check_types(tool["function"]["parameters"], f"tools.{tool['function']['name']}")
 
@@ -150,23 +137,11 @@ class FakeOpenAI(Served):
             self._given.append(given)
         return given
 
-    def _next(self, request: OpenAIRequest) -> Turn:
-        turn = next(self._turns, None)
-        if turn is None:
-            raise _RefusedError(f"The script has no turn for request {len(self.requests)}.")
-        made = turn(request) if callable(turn) else turn
-        return Turn(text=made) if isinstance(made, str) else made
-
-    def _refuse(self, name: str, reply: Reply) -> None:
-        status, body = _REFUSALS[name]
-        reply.send(status, msgspec.json.encode(body))
-
-    def _play(self, request: OpenAIRequest, turn: Turn, reply: Reply) -> None:
-        reply.wait(turn.delay_s)
-        if turn.hangs:
-            reply.stall()
+    def play(self, request: OpenAIRequest, turn: Turn, reply: Reply) -> None:
+        """Answer."""
         if turn.fault in _REFUSALS:
-            self._refuse(turn.fault, reply)
+            status, body = _REFUSALS[turn.fault]
+            reply.send(status, msgspec.json.encode(body))
         elif request.body.get("stream"):
             self._stream(turn, reply, self._given_with(turn, len(self.requests)))
         else:
@@ -221,28 +196,28 @@ def _missing_in(message: JsonObject, given: JsonObject) -> str:
 def _check_fields(body: JsonObject) -> None:
     """Check that there are known fields alone."""
     if unknown := body.keys() - _KNOWN:
-        raise _RefusedError(f"Unrecognized request argument supplied: {min(unknown)}")
+        raise RefusedError(400, f"Unrecognized request argument supplied: {min(unknown)}")
     for at, message in enumerate(cast("list[JsonObject]", body["messages"])):
         if unknown := message.keys() - _KNOWN_OF_MESSAGES[message.get("role", "")]:
-            raise _RefusedError(f"Additional properties are not allowed ('{min(unknown)}' was unexpected) - {at}")
+            raise RefusedError(400, f"Additional properties are not allowed ('{min(unknown)}' was unexpected) - {at}")
         for call in message.get("tool_calls") or ():
             if unknown := call.keys() - {"id", "type", "function", "extra_content"}:
-                raise _RefusedError(f"Unknown parameter: 'messages[{at}].tool_calls[0].{min(unknown)}'.")
+                raise RefusedError(400, f"Unknown parameter: 'messages[{at}].tool_calls[0].{min(unknown)}'.")
     for tool in body.get("tools") or ():
         if unknown := tool["function"].keys() - {"name", "description", "parameters", "strict"}:
-            raise _RefusedError(f"Unknown parameter: 'tools[0].function.{min(unknown)}'.")
+            raise RefusedError(400, f"Unknown parameter: 'tools[0].function.{min(unknown)}'.")
 
 
 def _check_types(schema: JsonObject, where: str) -> None:
     """Check that each schema has a type, or a choice whose branches have one, as Moonshot does."""
     if "anyOf" in schema:
         if "type" in schema:
-            raise _RefusedError(f"At path '{where}': when using anyOf, type should be defined in anyOf items.")
+            raise RefusedError(400, f"At path '{where}': when using anyOf, type should be defined in anyOf items.")
         for branch in schema["anyOf"]:
             _check_types(branch, f"{where}.anyOf")
         return
     if "type" not in schema:
-        raise _RefusedError(f"At path '{where}': type is not defined")
+        raise RefusedError(400, f"At path '{where}': type is not defined")
     for name, inner in cast("JsonObject", schema.get("properties") or {}).items():
         _check_types(inner, f"{where}.properties.{name}")
     if "items" in schema:
@@ -259,26 +234,28 @@ def _check(messages: Sequence[JsonObject]) -> None:
         elif message.get("tool_call_id") in waiting:
             waiting.remove(message["tool_call_id"])
         else:
-            raise _RefusedError(
-                "messages with role 'tool' must be a response to a preceding message with 'tool_calls'."
+            raise RefusedError(
+                400, "messages with role 'tool' must be a response to a preceding message with 'tool_calls'."
             )
     _check_nothing_waits(waiting)
 
 
 def _check_nothing_waits(waiting: Sequence[str]) -> None:
     if waiting:
-        raise _RefusedError(f"An assistant message with 'tool_calls' must be followed by tool messages: {waiting}")
+        raise RefusedError(400, f"An assistant message with 'tool_calls' must be followed by tool messages: {waiting}")
 
 
 def _check_message(message: JsonObject) -> list[str]:
     """Check a message that is no answer, and return the ids of its calls."""
     if message.get("role") not in ("system", "user", "assistant"):
-        raise _RefusedError(f"Invalid role {message.get('role')!r}: supported are system, assistant, user and tool.")
+        raise RefusedError(
+            400, f"Invalid role {message.get('role')!r}: supported are system, assistant, user and tool."
+        )
     calls = cast("list[JsonObject]", message.get("tool_calls") or [])
     if message.get("content") is None and not calls:
-        raise _RefusedError("Invalid value for 'content': expected a string, got null.")
+        raise RefusedError(400, "Invalid value for 'content': expected a string, got null.")
     if not all(isinstance(call["function"]["arguments"], str) for call in calls):
-        raise _RefusedError("Invalid type for 'function.arguments': expected a string.")
+        raise RefusedError(400, "Invalid type for 'function.arguments': expected a string.")
     return [call["id"] for call in calls]
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from dogu.workspace import fs
+from dogu.workspace import fs, openat
 from dogu.workspace.ignore import DEFAULT_EXCLUDED, FolderRules, Ignore
 
 _ENTER = os.O_RDONLY | fs.O_DIRECTORY | fs.O_NOFOLLOW | fs.O_CLOEXEC | fs.O_NONBLOCK
@@ -103,7 +103,7 @@ class Walk(msgspec.Struct, frozen=True):
     def _step(self, frame: _Frame, name: str, start: int) -> _Frame | None:
         try:
             if frame.descriptor < 0:
-                frame.descriptor = _reopened(start, frame.names)
+                frame.descriptor = openat.enter(start, frame.names)
             descriptor = fs.open(name, _ENTER, dir_fd=frame.descriptor)
         except PermissionError:
             self.counts.unreadable += 1
@@ -154,14 +154,3 @@ def _make_room(frames: list[_Frame]) -> None:
     """Close what isn't needed soon: the shallowest folder's handle, which can be found again from the start."""
     if len(frames) > _MOST_OPEN:
         _close(frames[-_MOST_OPEN - 1])
-
-
-def _reopened(start: int, names: tuple[str, ...]) -> int:
-    descriptor = os.dup(start)
-    for name in names:
-        above = descriptor
-        try:
-            descriptor = fs.open(name, _ENTER, dir_fd=above)
-        finally:
-            os.close(above)
-    return descriptor
