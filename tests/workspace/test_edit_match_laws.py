@@ -313,3 +313,20 @@ def test_changes_of_the_same_or_touching_lines_are_not_merged() -> None:
     assert carry_over("a\nb\nc\n", "a\nx\nc\n", "a\ny\nc\n") is None
     assert carry_over("a\nb\nc\n", "a\nx\nc\n", "a\nb\ny\n") is None
     assert carry_over("a\nb\nc\nd\n", "x\nb\nc\nd\n", "a\nb\nc\ny\n") == [(0, 2, "x\n")]
+
+
+@given(cases(), st.sets(st.integers(0, 3), min_size=1, max_size=3), st.data())
+def test_an_edit_of_which_a_part_is_made_is_made_whole(case: Case, made: set[int], data: st.DataObject):
+    lines = case.old.split("\n")
+    at = data.draw(st.sets(st.sampled_from(range(len(lines))), min_size=2, max_size=4))
+    changed = {number: lines[number].replace("word", "changed") for number in at if "word" in lines[number]}
+    assume(len(changed) > 1)
+    half = {number: line for index, (number, line) in enumerate(changed.items()) if index in made}
+    assume(0 < len(half) < len(changed))
+    old, new, now = (
+        "\n".join(some.get(number, line) for number, line in enumerate(lines)) for some in ({}, changed, half)
+    )
+    edit = match_edit(case.text.replace(case.old, now), old, new)
+    assert isinstance(edit, Edit)
+    assert edit.forgiven == ("a part of the change is made already",)
+    assert result_of(case.text.replace(case.old, now), edit) == case.text.replace(case.old, new)

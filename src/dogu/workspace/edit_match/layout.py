@@ -1,19 +1,20 @@
-"""What a formatter adds and takes away, read as the file has it: commas before a closing bracket, the slash of a void
-tag, semicolons at the ends of lines.
+"""What the file has otherwise since it was read: what a formatter adds and takes away (commas before a closing bracket,
+the slash of a void tag, semicolons at the ends of lines), and a part of the edit that is made already.
 
-The place is found in views of both texts without any of these; then `old` and `new` get those that the file has there,
-and the other stages go on with them.
+The place of a form is found in views of both texts without any of these; then `old` and `new` get those that the file
+has there, and the other stages go on with them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import accumulate
+from itertools import accumulate, combinations
 from pathlib import PurePath
 from typing import NamedTuple
 
 from dogu.language import sentence
+from dogu.workspace.diff import Change, changed_ranges
 from dogu.workspace.edit_match.alignment import singly, word_chars
 from dogu.workspace.edit_match.apply import GOES_ON
 from dogu.workspace.edit_match.find import folded_places
@@ -25,7 +26,10 @@ _MOST_CHARS = 50_000
 _LONGEST_TEXT_CHARS = 1_000_000
 _TAG_CHARS = 1000
 _STAGE = sentence("layout")
+_HALF_MADE = sentence("a part of the change is made already")
+_MOST_CHANGES = 5
 _TOKEN = re.compile(r"\w+|\s+|.")
+_WORDS = re.compile(r"\w+")
 _LINE_END = re.compile(r"[ \t]*\n")
 _OPENERS = {")": "(", "]": "[", "}": "{"}
 
@@ -73,6 +77,40 @@ def laid_out(folded: FoldedText, old: str, new: str) -> Iterator[Reading]:
             read = _with_spots(form, spots, old, new)
             if read is not None:
                 yield Reading(_STAGE, form.forgiven, *read, True)
+
+
+def half_made(old: str, new: str) -> Iterator[Reading]:
+    """Yield `old` with some of the changes, and not all, as `new` has them: of those that bring words and no fewer
+    lines, which a slip in `old` doesn't look like.
+    """
+    ours, theirs = (string.split("\n") for string in (old, new))
+    changes = [part for change in changed_ranges(ours, theirs) for part in _line_by_line(change)]
+    come = [theirs[change.new_start : change.new_end] for change in changes]
+    gone = [ours[change.old_start : change.old_end] for change in changes]
+    telling = [
+        number
+        for number, (before, after) in enumerate(zip(gone, come, strict=True))
+        if len(after) >= len(before) and _WORDS.findall("\n".join(after)) != _WORDS.findall("\n".join(before))
+    ]
+    if not 1 < len(changes) <= _MOST_CHANGES:
+        return
+    for count in range(1, min(len(telling) + 1, len(changes))):
+        for made in combinations(telling, count):
+            lines, at = list[str](), 0
+            for number, change in enumerate(changes):
+                lines += ours[at : change.old_start]
+                lines += come[number] if number in made else gone[number]
+                at = change.old_end
+            yield Reading(_HALF_MADE, _HALF_MADE, "\n".join([*lines, *ours[at:]]), new, True)
+
+
+def _line_by_line(change: Change) -> list[Change]:
+    """Return the change of each line where as many give way as come."""
+    count = change.old_end - change.old_start
+    if count != change.new_end - change.new_start:
+        return [change]
+    starts = zip(range(change.old_start, change.old_end), range(change.new_start, change.new_end), strict=True)
+    return [Change(old, old + 1, new, new + 1) for old, new in starts]
 
 
 class _Spot(NamedTuple):

@@ -21,7 +21,7 @@ from dogu.workspace.edit_match.alignment import word_chars
 from dogu.workspace.edit_match.depths import check_shift
 from dogu.workspace.edit_match.find import find_elided, find_exact, find_folded, folded_places
 from dogu.workspace.edit_match.garbled import fence_within, garbled_copy, is_garbled_alone
-from dogu.workspace.edit_match.layout import laid_out
+from dogu.workspace.edit_match.layout import half_made, laid_out
 from dogu.workspace.edit_match.lost_depth import restored_head
 from dogu.workspace.edit_match.nearest import LineIndex, nearest, places_shown
 from dogu.workspace.edit_match.parses import hangs_together, is_broken_itself, still_parses
@@ -313,6 +313,7 @@ class _Matcher:
             or self._agreed(ways, sent, self._normalised)
             or find_variant(self._text, *wanted, folds=True)
             or self._agreed([*laid_out(self._folded, *sent[:2])], sent, self._normalised)
+            or self._agreed([*half_made(*sent[:2])], sent, self._normalised)
             or self._elided(wanted)
             or self._near(wanted)
             or self._agreed(ways, sent, self._elided)
@@ -415,7 +416,7 @@ class _Matcher:
 
     def _nowhere(self, wanted: Wanted) -> Refusal:
         text, new = self._text, wanted.new
-        if len(new.strip()) > _TELLING_CHARS and text.count(new) == 1:
+        if len(new.strip()) > _TELLING_CHARS and text.count(new) == 1 and new not in wanted.old:
             start = text.index(new)
             lines = _line_spans(text, ((start, start + len(new)),))
             return Refusal(Why.NO_MATCH, "new_string is there already; was this edit made before?", "", lines)

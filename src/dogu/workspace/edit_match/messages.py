@@ -56,9 +56,13 @@ def refusal_error(path: str, refusal: Refusal, expected: int | None) -> ToolErro
         case Why.AMBIGUOUS:
             wanted = "some" if expected is None else str(expected)
             shown = f"\n{refusal.shown}\n" if refusal.shown else " "
+            found = (
+                f"expected {wanted} occurrences but found {len(refusal.lines)}{by} for old_string in {path}: {where}"
+            )
+            if len(refusal.lines) == expected:
+                found = f"old_string isn't in {path} as it was sent. Nearest: {where}"
             message = (
-                f"Failed to edit, expected {wanted} occurrences but found {len(refusal.lines)}{by} "
-                f"for old_string in {path}: {where}.{because}{shown}"
+                f"Failed to edit, {found}.{because}{shown}"
                 "Add lines of context that only the place you mean has, or set expected_replacements."
             )
         case Why.UNCLEAR:
