@@ -1624,7 +1624,8 @@ def test_new_lines_that_begin_as_deep_as_the_file_does_are_in_its_terms_though_o
     old = "if a:\n    b()\nelse:\n    c()\nd()\n"
     new = "    if not a:\n        return c()\n    b()\n    d()\n"
     assert after(text, old, new) == f"def f():\n{new}\nrest\n"
-    assert refusal(text, old, "    b()\n").why is Why.UNCLEAR
+    # In the terms of old_string it would stay as deep without what it was in, so it is in those of the file.
+    assert after(text, old, "    b()\n") == "def f():\n    b()\n\nrest\n"
 
 
 def test_a_line_with_a_slip_that_both_strings_have_is_not_written_elsewhere_as_it_was_sent() -> None:

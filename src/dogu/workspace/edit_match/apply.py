@@ -324,6 +324,11 @@ class _Weaver:
         partner = self.same | {new.start + j: old.start + i for i, j in shared}
         return [(j, partner.get(j)) for j in new]
 
+    def _moved_from(self, j: int) -> int | None:
+        """Return the one row that says what a new line without any indentation does, wherever it stands."""
+        rows = [i for i, row in enumerate(self.rows) if row.units and row.text.rstrip() == self.new[j].rstrip()]
+        return rows[0] if len(rows) == 1 else None
+
     def _render(self, j: int, partner: int | None) -> str:
         line = self.new[j].rstrip() if self.pads_lines else self.new[j]
         if not line.strip():
@@ -341,6 +346,8 @@ class _Weaver:
     def _place_indent(self, j: int, indent: str, partner: int | None) -> str:
         if j == 0 and self.at.cut_head:
             return indent
+        if partner is None and not indent:
+            partner = self._moved_from(j)
         row = None if partner is None else self.rows[partner]
         if partner is not None and row and row.units and indent == indent_of(row.text) and self.at.begins_line(partner):
             return self.at.file_indent(partner)

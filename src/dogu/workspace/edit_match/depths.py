@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from dogu.workspace.edit_match.alignment import Place
-from dogu.workspace.edit_match.indentation import OPENERS
+from dogu.workspace.edit_match.indentation import OPENERS, is_head
 from dogu.workspace.edit_match.result import UncleanError
 from dogu.workspace.edit_match.rows import shared_lines
 from dogu.workspace.edit_match.views import fold
@@ -31,6 +31,7 @@ def check_depths(place: Place, new: str, before: str, after: str) -> None:
     _check_order(theirs, written, odd, {line.indent for line in there})
     _check_closing(ours, theirs, odd)
     _check_flat(ours, theirs, there)
+    _check_heads(there, written)
     _check_base(ours, theirs, there, written)
     check_indents(place.text, (place.start, place.end), before, after)
 
@@ -127,21 +128,31 @@ def _odd_lines(ours: list[Line], there: list[Line], held: list[tuple[int, int]])
 
 
 def _check_flat(ours: list[Line], theirs: list[Line], there: list[Line]) -> None:
-    """Lines that have lost all indentation don't say how deep those in a new block are, and what is behind it, nor how
-    deep those are whose block goes; but each may take the place of one.
+    """Lines that have lost all indentation don't say how deep those in a new block are, and what is behind it; but each
+    may take the place of one.
     """
-    known, kept = {line.key for line in ours}, {line.key for line in theirs}
+    known = {line.key for line in ours}
     is_flat = not any(line.indent for line in (*ours, *theirs))
     if not is_flat or len(ours) == len(theirs) or len({line.depth for line in there}) < 2:
         return
     for line, below in pairwise(theirs):
         if line.key not in known and line.text.endswith(OPENERS) and not below.text.startswith(_CLOSERS):
             raise UncleanError("a new line begins a block, and new_string has lost all indentation")
-    heads = {below.key: line for line, below in pairwise(theirs)}
-    for line, below in pairwise(ours):
-        head = heads.get(below.key, below)
-        if line.text.endswith(":") and below.key in kept and line.key not in kept and not head.text.endswith(":"):
-            raise UncleanError("a line that begins a block goes, and new_string has lost all indentation")
+
+
+def _check_heads(there: list[Line], written: list[Line]) -> None:
+    """A line that stays as deep as it was in a block whose head goes has another one above it, or would join the block
+    before.
+    """
+    known, kept, stays = {line.key for line in there}, {line.key for line in written}, dict(shared_of(there, written))
+    for i, (line, below) in enumerate(pairwise(there), start=1):
+        at = stays.get(i)
+        goes = line.key not in kept and below.depth > line.depth and is_head(line.text.lstrip())
+        if at is None or not goes or written[at].depth != below.depth:
+            continue
+        head = next((other for other in written[at::-1] if other.depth < below.depth), None)
+        if head is None or head.key in known:
+            raise UncleanError("the head of a block goes, and what is in it would stay as deep")
 
 
 def _check_base(ours: list[Line], theirs: list[Line], there: list[Line], written: list[Line]) -> None:

@@ -27,7 +27,7 @@ from dogu.workspace.edit_match.alignment import (
 )
 from dogu.workspace.edit_match.apply import GOES_ON, weave
 from dogu.workspace.edit_match.depths import check_indents, check_retabbed
-from dogu.workspace.edit_match.indentation import OPENERS, indent_of
+from dogu.workspace.edit_match.indentation import OPENERS, indent_of, is_head
 from dogu.workspace.edit_match.lost_depth import (
     block_indent,
     check_begin,
@@ -56,7 +56,6 @@ from dogu.workspace.edit_match.views import FoldedText, fold, is_blank
 from dogu.workspace.text.omission import is_elision
 
 MOST_PLACES = 100_000
-_HEADS = frozenset("async class def elif else except finally for if match try while with".split())
 _CLOSERS = ("}", ")", "]")
 _GOES_ON_BEHIND = "([{,=+"
 _AROUND_CHARS = 2000
@@ -289,7 +288,7 @@ def _is_shallow(text: str, end: int, indent: str, new: str) -> bool:
 def _opens(line: str) -> bool:
     """Say whether deeper lines may follow: after an open bracket, or the head of a block."""
     text = line.strip()
-    return text.endswith(OPENERS[1:]) or (text.endswith(":") and text.split()[0].rstrip(":") in _HEADS)
+    return text.endswith(OPENERS[1:]) or is_head(text)
 
 
 def _has_sibling(above: str, line: str) -> bool:

@@ -45,9 +45,10 @@ _BREAK = "\\n"
 _NO_COMMENT = r"^(?![ \t]*(?:[*#<%;]|//|/\*|--|>))"
 _STATEMENT_GARBLINGS = [  # what text and markup have by right: what shows so, the garbled line, what it is
     (
-        re.compile(r"&(?:amp|lt|gt|quot);|</|/>"),
+        re.compile(r"&(?:amp|lt|gt|quot|#\d+|#x\w+);|</|/>"),
         re.compile(
-            rf"{_NO_COMMENT}[^\n\"'`]{{0,300}}(?:&amp;&amp;|\s&[lg]t;=?\s|[-=]&gt;)[^\n]{{0,300}}[:;{{(&|][ \t]*$",
+            rf"{_NO_COMMENT}[^\n\"'`]{{0,300}}(?:(?:&amp;&amp;|\s&[lg]t;=?\s|[-=]&gt;)[^\n]{{0,300}}[:;{{(&|][ \t]*$"
+            r"|[(\[{,=+]\s?&(?:quot|#34|#39|#x22|#x27);)",
             re.MULTILINE,
         ),
         "HTML entities",

@@ -14,6 +14,7 @@ Texts = Callable[[], tuple[str, str]]  # the model's strings, and the file aroun
 
 
 _INDENT = re.compile(r"^([^\S\n]*)[^\s*]", re.MULTILINE)  # lines of a comment begin with a star, a blank deeper
+_HEADS = frozenset("async class def elif else except finally for if match try while with".split())
 OPENERS = (":", "{", "(", "[")  # what deeper lines may follow
 _TAB_WIDTHS = (2, 3, 4, 8)
 _STEPS = (1, 2, 3, 4, 8)  # by how many characters people indent
@@ -26,6 +27,11 @@ def indent_of(line: str) -> str:
     """Return the blanks a line begins with; a blank line has none."""
     stripped = line.lstrip()
     return line[: len(line) - len(stripped)] if stripped else ""
+
+
+def is_head(line: str) -> bool:
+    """Whether the line is the head of a block in Python."""
+    return line.endswith(":") and line.split(maxsplit=1)[0].rstrip(":") in _HEADS
 
 
 def indent_unit(text: str) -> int:

@@ -33,7 +33,7 @@ def verify(place: Place, new: str, pieces: Sequence[Replacement]) -> None:
     check_doubled(place, pieces)
     region = _region(place, pieces)
     before, after = place.text[region[0] : region[1]], _written(place.text, pieces, region)
-    check_neighbours(place.text, region, before, after)
+    check_neighbours(place.text, region, before.removesuffix("\n"), after.removesuffix("\n"))
     _check_parted(place, region, before, after)
     check_tokens(place, new, before, after)
     check_spacing(place, before, after)
