@@ -164,8 +164,9 @@ class SharedLimits:
 
     def note_spent(self, usd: float) -> None:
         """Take note of what has been spent, where others count it; it never becomes less."""
-        self.spent_usd = max(self.spent_usd, usd)
-        self._keep(self.spent_usd)
+        if usd > self.spent_usd:
+            self.spent_usd = usd
+            self._keep(usd)
 
     async def begin(self, account: str, tokens: int) -> str:
         """Wait for a turn; see `Limits`."""

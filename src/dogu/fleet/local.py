@@ -20,7 +20,19 @@ from dogu.fleet.limits import SharedLimits, Spent
 from dogu.fleet.plan import Plan
 from dogu.fleet.rows import Row
 from dogu.fleet.tasks import Work
-from dogu.fleet.wire import LONGEST_LINE_BYTES, Begin, Done, FromWorker, Granted, Run, ToWorker, Used, Wants, line_of
+from dogu.fleet.wire import (
+    LONGEST_LINE_BYTES,
+    Begin,
+    Done,
+    FromWorker,
+    Granted,
+    Paid,
+    Run,
+    ToWorker,
+    Used,
+    Wants,
+    line_of,
+)
 from dogu.language import spoken
 from dogu.workspace.system import IS_WINDOWS
 
@@ -33,8 +45,9 @@ class LocalEngine(Engine):
     """Runs a fleet's tasks in processes of this machine. `home` is where the user's settings are."""
 
     def __init__(self, folder: str, plan: Plan, home: str = "") -> None:
+        self._folder = folder
         self._plan = plan
-        self._begin = Begin(folder, plan, home or os.path.expanduser("~"), spoken())
+        self._home = home or os.path.expanduser("~")
 
     async def run(self, tasks: Tasks, limits: SharedLimits) -> None:
         """Run until there is no task to take; cancelled, every worker and what it started is ended."""
@@ -44,13 +57,15 @@ class LocalEngine(Engine):
         async with anyio.create_task_group() as group:
             for number in range(workers):
                 seats = jobs // workers + (number < jobs % workers)
-                group.start_soon(self._seats, seats, tasks, limits)
+                group.start_soon(self._seats, seats, tasks, limits, workers == 1)
 
-    async def _seats(self, seats: int, tasks: Tasks, limits: SharedLimits) -> None:
+    async def _seats(self, seats: int, tasks: Tasks, limits: SharedLimits, is_alone: bool) -> None:
         """Keep one worker's seats taken; another worker takes its place when it is lost."""
         is_lost = True
         while is_lost:
-            async with _worker(self._begin, limits) as worker:
+            spent_usd = limits.spent_usd if is_alone else None
+            begin = Begin(self._folder, self._plan, self._home, spoken(), spent_usd)
+            async with _worker(begin, limits) as worker:
                 async with anyio.create_task_group() as group:
                     for _ in range(seats):
                         group.start_soon(self._seat, worker, tasks)
@@ -145,6 +160,8 @@ class _Worker:
             case Used(spent=spent):
                 self._granted[spent.account] -= spent.is_over
                 await self._limits.end(spent)
+            case Paid(usd=usd):
+                self._limits.note_spent(usd)
 
     async def _grant(self, wanted: Wants) -> None:
         refused = await self._limits.begin(wanted.account, wanted.tokens)

@@ -14,12 +14,16 @@ from dogu.language import plain
 
 
 class Begin(msgspec.Struct, frozen=True, tag=True):
-    """To a worker, first: which fleet, how it runs, where the user's settings are, what language they read."""
+    """To a worker, first: which fleet, how it runs, where the user's settings are, what language they read.
+
+    The only worker keeps the fleet's limits itself, from `spent_usd` on; where there are others it is None.
+    """
 
     folder: str
     plan: Plan
     home: str
     language: str = "en"
+    spent_usd: float | None = None
 
 
 class Run(msgspec.Struct, frozen=True, tag=True):
@@ -57,8 +61,14 @@ class Used(msgspec.Struct, frozen=True, tag=True):
     spent: Spent
 
 
+class Paid(msgspec.Struct, frozen=True, tag=True):
+    """From a worker that keeps the limits: what the fleet has spent by now."""
+
+    usd: float
+
+
 ToWorker: TypeAlias = Begin | Run | Granted
-FromWorker: TypeAlias = Done | Wants | Used
+FromWorker: TypeAlias = Done | Wants | Used | Paid
 LONGEST_LINE_BYTES = 256 * 1024 * 1024
 
 

@@ -11,10 +11,11 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from dogu.fleet.attempt import Attempts
-from dogu.fleet.limits import Spent
+from dogu.fleet.limits import SharedLimits, Spent
+from dogu.fleet.plan import Plan
 from dogu.fleet.store import WORKERS_LOCK
 from dogu.fleet.tasks import Work
-from dogu.fleet.wire import Begin, Done, FromWorker, Granted, Run, ToWorker, Used, Wants, line_of
+from dogu.fleet.wire import Begin, Done, FromWorker, Granted, Paid, Run, ToWorker, Used, Wants, line_of
 from dogu.language import speak
 from dogu.serve.private_streams import lines_of, private_input, private_output
 from dogu.workspace import fs
@@ -69,15 +70,25 @@ class _Worker:
 
     def hear(self, message: ToWorker) -> None:
         match message:
-            case Begin(folder=folder, plan=plan, home=home, language=language):
+            case Begin(folder=folder, plan=plan, home=home, language=language, spent_usd=spent_usd):
                 speak(language)
                 lock = fs.open(os.path.join(folder, WORKERS_LOCK), os.O_RDWR | os.O_CREAT | fs.O_CLOEXEC, 0o600)
                 fs.flock(lock, fs.LOCK_SH)  # until this process ends: who drives next waits for that
-                self._attempts = Attempts(folder, plan, self._limits, home, self._fork_server)
+                limits = self._limits if spent_usd is None else self._own_limits(plan, spent_usd)
+                self._attempts = Attempts(folder, plan, limits, home, self._fork_server)
             case Run(work=work):
                 self._group.start_soon(self._attempt, work)
             case Granted():
                 self._limits.granted(message)
+
+    def _own_limits(self, plan: Plan, spent_usd: float) -> SharedLimits:
+        return SharedLimits(
+            plan.requests_per_minute,
+            plan.tokens_per_minute,
+            plan.max_cost,
+            spent_usd,
+            keep=lambda usd: self._say(Paid(usd)),
+        )
 
     async def _attempt(self, work: Work) -> None:
         if self._attempts is None:
