@@ -50,6 +50,8 @@ _FIXED = {
 _OURS_ALONE = {"GIT_CONFIG_GLOBAL": os.devnull}
 # Of what it leaves out git only warns, and a file that it can't write is no reason for it to fail.
 _LEFT_OUT = re.compile(rb"could not open directory|Ignoring path|^error: ", re.MULTILINE)
+_HEADER = b"diff --git "
+_HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # which git knows without having it
 
 
@@ -173,15 +175,14 @@ class Aside:
         if infos:
             self._git("update-index", "-z", "--index-info", given=infos)
         self._add(wanted)
-        self._diff(base, "--binary", f"--output={file}")
-        if not _is_text(file):
+        self._diff(base, file)
+        changes, is_text = _read_patch(file)
+        if not is_text:
             with open(os.path.join(self._place, "info", "attributes"), "ab") as attributes:
                 attributes.writelines(b'"/%s" -diff\n' % _quoted(path) for path in self._not_text(base))
-            self._diff(base, "--binary", f"--output={file}")
-        if not os.path.getsize(file):
-            return Changes(0, 0, 0)
-        counts = self._diff(base, "--shortstat").decode()
-        return Changes(*(_count(counts, what) for what in ("file", "insertion", "deletion")))
+            self._diff(base, file)
+            changes, _ = _read_patch(file)
+        return changes
 
     def _check_sizes(self, new: Iterable[bytes]) -> None:
         """Raise `WorldError` for a file that is larger than git can hold in a patch, before it reads all of it."""
@@ -195,9 +196,9 @@ class Aside:
         own = (f"--git-dir={self._place}", f"--work-tree={self._root}")
         return run_git([*own, *words], self._root, given=given)
 
-    def _diff(self, base: str, *words: str) -> bytes:
-        how = ("--cached", "--no-color", "--no-ext-diff", "--ignore-submodules=none")
-        return self._git("diff", *how, *words, base, "--")
+    def _diff(self, base: str, file: str) -> None:
+        how = ("--cached", "--no-color", "--no-ext-diff", "--ignore-submodules=none", "--binary")
+        self._git("diff", *how, f"--output={file}", base, "--")
 
     def _found(self, below: str, *how: str) -> Iterator[bytes]:
         """Name what is in a folder and not in the index, also within the repositories that lie in it."""
@@ -283,14 +284,25 @@ def _is_utf_8(data: bytes) -> bool:
     return True
 
 
-def _is_text(file: str) -> bool:
+def _read_patch(file: str) -> tuple[Changes, bool]:
+    """Count what a patch changes, and say whether all of it is UTF-8."""
+    files = added = removed = old_left = new_left = 0
+    header, is_text = b"", True
     with open(file, "rb") as patch:
-        return all(_is_utf_8(line) for line in patch)
-
-
-def _count(counts: str, what: str) -> int:
-    found = re.search(rf"(\d+) {what}", counts)
-    return int(found[1]) if found else 0
+        for line in patch:
+            is_text = is_text and _is_utf_8(line)
+            sign = line[:1]
+            if old_left > 0 or new_left > 0:  # within a hunk, whatever its lines look like
+                added += sign == b"+"
+                removed += sign == b"-"
+                old_left -= sign in b"- "
+                new_left -= sign in b"+ "
+            elif hunk := _HUNK.match(line):
+                old_left, new_left = (int(hunk[number] or 1) for number in (1, 2))
+            elif line.startswith(_HEADER) and line != header:  # a file that becomes a link has two
+                files += 1
+                header = line
+    return Changes(files, added, removed), is_text
 
 
 def is_sha256(repository: str) -> bool:
