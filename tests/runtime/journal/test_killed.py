@@ -136,6 +136,50 @@ async def test_a_killed_commit_of_folders_that_change_places_is_finished(steps: 
     assert (after == before) or place.journal().undo().done
 
 
+class NamedPlace(Place):
+    """A root with a file of two names which was written to and given a third one, and nothing was moved."""
+
+    def __init__(self, base: Path) -> None:
+        self.base, self.root, self.upper = base, base / "root", base / "layer-0/upper"
+        for name in ("d/one", "gone/one", "dated", "removed/f"):
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / name).write_text(f"before: {name}")
+            (self.upper / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / "named").hardlink_to(self.root / "d/one")
+        (self.upper / "d/one").write_text("after")
+        for name in ("gone/one", "named"):
+            (self.upper / name).hardlink_to(self.upper / "d/one")
+        (base / "began").touch()
+        self.changes = [
+            StagedChange(str(self.root / "d/one"), str(self.upper / "d/one"), was_there=True, in_place=True),
+            StagedChange(str(self.root / "gone/one"), str(self.upper / "gone/one")),
+            StagedChange(str(self.root / "named"), str(self.upper / "named")),
+            StagedChange(str(self.root / "removed")),
+        ]
+
+    def tree(self) -> dict[str, object]:
+        files = [path for path in self.root.rglob("*") if path.is_file()]
+        return {str(path): ([other for other in files if path.samefile(other)], path.read_text()) for path in files}
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 3, 4, 5, 6, 99])
+async def test_a_file_of_several_names_stays_one_where_its_commit_or_undo_was_killed(steps: int, tmp_path: Path):
+    place = NamedPlace(tmp_path)
+    before = place.tree()
+    await to_thread.run_sync(place.child, "commit", steps)
+    place.journal().recover()
+    names = [place.root / name for name in ("d/one", "gone/one", "named")]
+    after = place.tree()
+    assert set(after) == {*map(str, names), str(place.root / "dated")}
+    assert all((place.root / "named").samefile(name) and name.read_text() == "after" for name in names)
+
+    await to_thread.run_sync(place.child, "undo", steps)
+    place.journal().recover()
+    assert place.tree() in (before, after)
+    assert place.tree() == before or place.journal().undo().done
+    assert place.tree() == before
+
+
 @pytest.mark.parametrize("steps", [0, 1, 3, 5, 8, 11, 13, 14])
 async def test_a_killed_commit_undo_or_redo_is_finished(steps: int, tmp_path: Path):
     place = Place(tmp_path)

@@ -20,7 +20,7 @@ from dogu.runtime.journal.aside import CANNOT, aside_of, folders_replaced, going
 from dogu.runtime.journal.kept import Kept, take_source
 from dogu.runtime.journal.reach import JournalReach, behind_link
 from dogu.runtime.journal.states import State, make_device, put_attributes, see, times_of
-from dogu.runtime.journal.steps import Step, UndoRefusal, names_first
+from dogu.runtime.journal.steps import Step, UndoRefusal, in_batches
 from dogu.workspace import fs
 from dogu.workspace.atomic_write import AtomicWriter, OldFile
 from dogu.workspace.held import git_folder
@@ -28,7 +28,6 @@ from dogu.workspace.openat import LastFolder, Place, is_there
 from dogu.workspace.os_errors import explain
 from dogu.workspace.syscalls import Syscalls, sync_names
 
-_MOST_AT_ONCE = 10_000
 _CANNOT_LINK = (*CANNOT, errno.ENOENT, errno.EXDEV, errno.EMLINK, errno.EPERM)
 _OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
 
@@ -73,9 +72,8 @@ class Applier:
         files = [step for each in steps if each.is_put and (step := each.without_old(gone)) is not None]
         self._make_folders(steps)
         self._parted = {step.path for step in files if step.is_parted and step.now.status and not step.keeps_names}
-        files, first = names_first(files)
-        for start, end in [(0, first), *_pieces(first, len(files))]:
-            self._put(files[start:end])
+        for batch in in_batches(files):
+            self._put(batch)
         for step in going:
             if step.path in late:
                 self._tried(step, self._take_away)
@@ -92,8 +90,15 @@ class Applier:
 
         What it had taken aside, also out of folders that are `replaced`, is what the step moves from then.
         """
-        if step.source and is_there(aside := aside_of(step, self._name_of(step.number), replaced)):
-            return msgspec.structs.replace(step, source=aside)
+        aside = aside_of(step, self._name_of(step.number), replaced)
+        if step.source and is_there(aside):
+            folder, name = self._sources.of(aside)
+            state = see(folder, name, step.target).state
+            if not step.now.state.is_same_as(step.target) or state.has_same_content(step.target):
+                return msgspec.structs.replace(step, source=aside)
+            with suppress(OSError):
+                self._kept.take_back(state, folder, name)  # what was in its place, with which it had changed places
+            return step
         with suppress(ToolError, OSError), self._place(step.path) as place:
             name = self._name_of(step.number)
             if step.source and not step.now.state.is_same_as(step.target) and not is_there(step.source):
@@ -101,7 +106,7 @@ class Applier:
             elif step.target.kind == "missing" and step.now.status is None:
                 move(place.parent, name, place.name)
             else:
-                self._leave_to_kept(step.target, place.parent, name)
+                self._kept.take_back(step.target, place.parent, name)
         self._let_go()
         return step
 
@@ -117,7 +122,7 @@ class Applier:
                     folder, own = self._sources.of(step.source)
                     self._system.rename_to_new(place.parent, name, own, folder)
                 elif see(place.parent, name, step.target).state.has_same_content(step.target):
-                    self._leave_to_kept(step.target, place.parent, name)
+                    self._kept.take_back(step.target, place.parent, name)
 
     def _put_back(self, step: Step, aside: str) -> None:
         """Move what was taken aside to where it lay; it is kept where something else lies there by now."""
@@ -126,11 +131,7 @@ class Applier:
             with self._place(step.source) as place:
                 move(folder, name, place.name, place.parent)
         except (ToolError, OSError):
-            self._leave_to_kept(step.target, folder, name)
-
-    def _leave_to_kept(self, state: State, folder: int, name: str) -> None:
-        if self._kept.take_back(state, folder, name):
-            fs.unlink(name, dir_fd=folder)
+            self._kept.take_back(step.target, folder, name)
 
     def _take_aside(self, steps: Sequence[Step]) -> list[Step]:
         """Take aside what other steps move elsewhere; return what is to be done then, but for what has no room now."""
@@ -460,10 +461,6 @@ class Applier:
             raise _changed_now()
         if status.st_nlink > 1:
             self._touched.add(status.st_ino)  # by what follows: its other names are steps of their own
-
-
-def _pieces(start: int, end: int) -> list[tuple[int, int]]:
-    return [(at, min(at + _MOST_AT_ONCE, end)) for at in range(start, end, _MOST_AT_ONCE)]
 
 
 def _changed_now() -> ToolError:

@@ -212,12 +212,13 @@ class Stager:
         elif is_stamp(new.state.digest) and seen.state.has_same_content(new.state):  # of one size, written at once
             new = self._see_source(change.source, LARGEST_READ_BYTES)
         leader = self._leader(change, new)
+        goes = change.path in self._moved  # what is there, however much it is as what comes
+        is_that = leader is not None and not goes and _is_one_file(seen, leader)  # and shows what is written there
         target = new.state if leader is None else msgspec.structs.replace(new.state, peers=(os.fsencode(leader),))
         sets_time = leader is None and seen.state.differs_in_time(target)
         parts = change.parts or (moved is not None and max(seen.state.links, moved.state.links) > 1)
-        goes = change.path in self._moved  # what is there, however much it is as what comes
         is_same = seen.state.is_same_as(target) and not (goes or parts)
-        if is_same and leader is None and not sets_time:
+        if is_that or (is_same and leader is None and not sets_time):
             found.nothing_to_do.append(change.path)
             return
         is_whole = change.path in self._whole
@@ -232,10 +233,10 @@ class Stager:
             is_in_place=change.in_place,
             has_marks=change.has_marks,
             sets_time=sets_time,
-            is_another=leader is not None and (goes or not _is_one_file(seen, leader)),
+            is_another=leader is not None,
         )
         before = self._kept_before(step)
-        self._record(change, before, target, step.source)
+        self._record(before, target, step)
         found.steps.append(step)
 
     def _tell_moved_names(self, looked_at: Mapping[str, Seen]) -> None:
@@ -263,15 +264,16 @@ class Stager:
         """Note what comes along with a folder that is new as a whole: nothing need be done for it."""
         folder, _ = os.path.split(change.path)
         state = self._see_source(change.source).state
-        self._record(change, MISSING, state, change.source)
+        self._record(MISSING, state, Step(0, change.path, Seen(MISSING), state, source=change.source))
         self._found.along.setdefault(self._along_with.get(folder, folder), []).append(change.path)
         if state.kind == "folder":
             self._whole.add(change.path)
             self._along_with[change.path] = self._along_with.get(folder, folder)
 
-    def _record(self, change: StagedChange, before: State, after: State, source: str) -> None:
-        outside = not change.path.startswith(self._within)
-        record = ChangeRecord(os.fsencode(change.path), before, after, outside, False, os.fsencode(source))
+    def _record(self, before: State, after: State, step: Step) -> None:
+        path, source = os.fsencode(step.path), os.fsencode(step.source)
+        outside = not step.path.startswith(self._within)
+        record = ChangeRecord(path, before, after, outside, source=source, is_in_place=step.is_in_place)
         self._found.changes.append(record)
 
     def _see_source(self, source: str, most_read: int = 0) -> Seen:

@@ -28,7 +28,7 @@ class PathChange(msgspec.Struct, frozen=True):
 
     `is_unsure`: it was found changed after a command, and nobody knows that the command did it. Of several changes
     summed up, `unless_done` is how the path stays if the last of them was noted and, because the process was killed in
-    that moment, not done.
+    that moment, not done. `source` and `is_in_place`: see `ChangeRecord`.
     """
 
     path: str
@@ -38,6 +38,7 @@ class PathChange(msgspec.Struct, frozen=True):
     is_unsure: bool = False
     unless_done: State | None = None
     source: str = ""
+    is_in_place: bool = False
 
     def may_have_left(self, now: State) -> bool:
         """Whether the path, as it is now, is as this change left it, or as it was before."""
@@ -173,10 +174,11 @@ class Entries(msgspec.Struct):
                 each.is_outside,
                 each.is_unsure,
                 source=os.fsdecode(each.source),
+                is_in_place=each.is_in_place,
             )
             for each in record.changes
         )
-        if record.numbers or any(change.source for change in changes):
+        if record.numbers or record.is_commit:
             self.unfinished[record.number] = list(changes)
         known = self.calls.get(record.number)
         if known is not None:

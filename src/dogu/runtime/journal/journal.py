@@ -268,6 +268,7 @@ class Journal:
         if not staged.changes:
             return CommitReport(tuple(staged.nothing_to_do), tuple(staged.conflicts), final=frozenset(staged.final))
         record = self._record("changes", tuple(staged.changes), notes=staged.notes)
+        record = msgspec.structs.replace(record, is_commit=True)
         sources = [step.source for step in staged.steps if step.source]
         with self._noted(sources):
             contents = contents_of(staged.contents, reach)

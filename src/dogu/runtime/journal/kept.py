@@ -128,20 +128,20 @@ class Kept:
             return False
         return True
 
-    def take_back(self, state: State, folder: int, name: str) -> bool:
-        """Keep again what `give_back` had moved to a name, when that was as far as it came. Raises OSError.
+    def take_back(self, state: State, folder: int, name: str) -> None:
+        """Remove what was made or moved to a name, or keep it again where that is all there is of it. Raises OSError.
 
-        False: that can't be, and what lies there is all there is of it.
+        Where it can't be kept, it stays there.
         """
-        if state.kind != "file" or self.find(state) is not None:
-            return True
-        if not see(folder, name, state).state.has_same_content(state):
-            return True
+        has_others = fs.stat(name, dir_fd=folder, follow_symlinks=False).st_nlink > 1
+        is_kept = state.kind != "file" or self.find(state) is not None
+        if has_others or is_kept or not see(folder, name, state).state.has_same_content(state):
+            fs.unlink(name, dir_fd=folder)
+            return
         for place in self._places():
             with suppress(OSError):
                 fs.rename(name, f"{place}/{_name_of(state)}", src_dir_fd=folder)
-                return True
-        return False
+                return
 
     def can_keep_by_name(self, seen: Seen, beside: str = "") -> bool:
         """Whether a content that goes from its place can be kept by a second name, with room for it. Raises OSError."""

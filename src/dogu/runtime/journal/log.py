@@ -39,7 +39,7 @@ class ChangeRecord(msgspec.Struct, frozen=True, array_like=True):
     """One path's change; `path` is absolute and without links. `is_outside`: it lies outside of the roots.
 
     `is_unsure`: it was found changed after a command, and nobody knows that the command did it. `source` is where
-    the new entry lies before it is put at `path`.
+    the new entry lies before it is put at `path`; `is_in_place`: it is written to the file there, for its other names.
     """
 
     path: bytes
@@ -48,6 +48,7 @@ class ChangeRecord(msgspec.Struct, frozen=True, array_like=True):
     is_outside: bool = False
     is_unsure: bool = False
     source: bytes = b""
+    is_in_place: bool = False
 
     @property
     def is_loss(self) -> bool:
@@ -65,7 +66,8 @@ class Record(msgspec.Struct, frozen=True):
     the calls of `numbers`, but for the paths `left` and those where it `failed`, which may go well later and are now as
     `midway` says; `needs` pairs those of the paths left that the user can have with the word for it (None in journals
     of before). An undo's `changes` name in `numbers` what it is about to undo. `ended_s`: when a command had ended
-    whose `changes` were seen. `job_of`: a job that this call had left made them, later.
+    whose `changes` were seen. `job_of`: a job that this call had left made them, later. `is_commit`: the `changes` are
+    what a command left in its layer, and done when they are noted as `committed`.
     """
 
     kind: RecordKind
@@ -88,6 +90,7 @@ class Record(msgspec.Struct, frozen=True):
     midway: tuple[tuple[bytes, State], ...] = ()
     ended_s: float = 0.0
     job_of: int = 0
+    is_commit: bool = False
 
 
 class Damage(msgspec.Struct, frozen=True):

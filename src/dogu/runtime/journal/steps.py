@@ -12,6 +12,7 @@ from dogu.runtime.journal.states import MISSING, UNKNOWN_MODE, UNKNOWN_OWNER, Se
 from dogu.workspace import fs
 
 FORCE, UNSURE = "force", "unsure"
+_MOST_AT_ONCE = 10_000
 
 
 class UndoRefusal(msgspec.Struct, frozen=True):
@@ -130,10 +131,10 @@ def _known_by(state: State) -> tuple[object, ...]:
     return state.kind, state.digest, state.target, state.mode
 
 
-def names_first(files: Sequence[Step]) -> tuple[list[Step], int]:
-    """Return the steps in the order in which they are put, and how many of them come before all others.
+def in_batches(files: Sequence[Step]) -> list[list[Step]]:
+    """Return the steps in the order in which they are put, those of a batch at once.
 
-    These are files that stay for their other names, and such that are one file with these until then.
+    Files that stay for their other names come first, with such that are one file with these until then.
     """
     written = {step.now.status.st_ino for step in files if step.keeps_names and step.now.status}
 
@@ -142,4 +143,6 @@ def names_first(files: Sequence[Step]) -> tuple[list[Step], int]:
         return step.keeps_names or is_one_yet
 
     ordered = sorted(files, key=lambda step: (not is_first(step), bool(step.target.peers)))
-    return ordered, sum(map(is_first, files))
+    first = sum(map(is_first, files))
+    starts = range(first, len(files), _MOST_AT_ONCE)
+    return [ordered[:first], *(ordered[start : start + _MOST_AT_ONCE] for start in starts)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 
@@ -169,13 +169,16 @@ class Restorer:
         for at, change in enumerate(changes):
             try:
                 now, peers = look_at(reach, change.path, change.after), change.before.peers
-                step = applier.resumed(Step(at, change.path, now, change.after, change.source, peers=peers), replaced)
+                source, is_in_place = change.source, change.is_in_place
+                step = Step(at, change.path, now, change.after, source, is_in_place, bool(source), peers)
+                step = applier.resumed(step, replaced)
                 steps.append(msgspec.structs.replace(step, now=look_at(reach, change.path, change.after)))
             except ToolError:
                 continue
-        to_do, refused = _left_to_do(without_foreign_names(steps, reach), changes)
-        sources = {step.source for step in to_do}
-        keep_by_name([step for step in to_do if self._is_lost(step) and step.path not in sources], reach, self._kept)
+        shown = _shown_by_others(steps, changes)
+        to_do, refused = _left_to_do(without_foreign_names(steps, reach), changes, shown)
+        stays = shown.union(step.source for step in to_do)
+        keep_by_name([step for step in to_do if self._is_lost(step) and step.path not in stays], reach, self._kept)
         _, failed = self._applier(number, reach).apply(to_do)
         return [*refused, *failed]
 
@@ -301,8 +304,24 @@ def _has_a_known_time(change: PathChange, now: State) -> bool:
     return not (now.differs_in_time(change.before) and now.differs_in_time(change.after))
 
 
-def _left_to_do(steps: Sequence[Step], changes: Sequence[PathChange]) -> tuple[list[Step], list[UndoRefusal]]:
-    """Return what a kill has left to be done, and the paths that somebody has changed since."""
+def _shown_by_others(steps: Sequence[Step], changes: Sequence[PathChange]) -> set[str]:
+    """Return the paths that show what was written by another name of theirs, which is as it shall be."""
+    written: set[int] = set()
+    for step in steps:
+        change, status = changes[step.number], step.now.status
+        if status is not None and status.st_nlink > 1 and not change.before.has_same_content(change.after):
+            written |= {status.st_ino} if step.now.state.is_same_as(change.after) else set()
+    names = (step for step in steps if step.now.status is not None and step.now.status.st_ino in written)
+    return {step.path for step in names if changes[step.number].before.links > 1}
+
+
+def _left_to_do(
+    steps: Sequence[Step], changes: Sequence[PathChange], shown: Collection[str]
+) -> tuple[list[Step], list[UndoRefusal]]:
+    """Return what a kill has left to be done, and the paths that somebody has changed since.
+
+    Not so those that are `shown` what was written by another of their names.
+    """
     refused: list[UndoRefusal] = []
     to_do: list[Step] = []
     whole: set[str] = set()  # folders that are moved with all that is in them
@@ -314,12 +333,13 @@ def _left_to_do(steps: Sequence[Step], changes: Sequence[PathChange]) -> tuple[l
         is_free = now.kind == "missing" and (
             change.path in sources or "folder" in (change.before.kind, change.after.kind)
         )
+        is_as_before = is_free or change.path in shown or now.has_same_content(change.before)
         if os.path.dirname(change.path) in whole:
             whole.add(change.path)
         elif now.is_same_as(change.after) and not is_aside:
             if change.sets_time and now.differs_in_time(change.after) and _has_a_known_time(change, now):
                 to_do.append(msgspec.structs.replace(step, source="", sets_time=True))
-        elif (is_free or now.has_same_content(change.before)) and (not step.source or is_there(step.source)):
+        elif is_as_before and (not step.source or is_there(step.source)):
             to_do.append(step)
             if change.source and change.after.kind == "folder":
                 whole.add(change.path)
