@@ -106,9 +106,9 @@ def hanging(text: str, cells: int, indent: str = "  ") -> str:
     return "\n".join(columns.hanging(line, cells, indent, width_of) for line in text.split("\n"))
 
 
-def indented(text: str, cells: int, indent: str = "  ") -> str:
-    """Return plain text broken between words, with `indent` before each line."""
-    return "\n".join(f"{indent}{line}" for line in wrapped(text, cells - len(indent)).split("\n"))
+def indented(text: str, cells: int) -> str:
+    """Return plain text broken between words, with two blanks before each line."""
+    return "\n".join(f"  {line}" for line in wrapped(text, cells - 2).split("\n"))
 
 
 def hung(painted: str, cells: int, gutter: str) -> list[str]:

@@ -198,6 +198,7 @@ def _is_spread(name: str, wanted: str) -> bool:
     return all(letter in letters for letter in wanted)
 
 
+_MOST_ROWS = 8  # of what is offered
 _FEWEST_TYPED = 2  # of a name that Enter takes for the first that is offered
 _NAME = re.compile(r"[a-z][a-z-]*")
 _WITH_A_KEY = frozenset(("mode",))
@@ -205,17 +206,15 @@ _AT = re.compile(r"""(?:^|(?<=[\s(\[{"'「『（【]))@(?:"([^"\n]*)|'([^'\n]*)|
 _PLAIN = re.compile(r"[A-Za-z0-9_./+@~=%-]*[A-Za-z0-9_/+@~=%-]")
 
 
-def completion_lines(
-    state: CompletionState, style: Style, columns: int, rows: int, *, takes_first: bool = False
-) -> list[str]:
+def completion_lines(state: CompletionState, style: Style, columns: int, *, takes_first: bool = False) -> list[str]:
     """Return the painted lines of what may be completed: two columns around the chosen one, and how many there are.
 
     `takes_first`: Enter takes the first of them where none is chosen.
     """
     completions = state.completions
     at = state.complete_index or 0
-    first = max(0, min(at - rows // 2, len(completions) - rows))
-    shown = completions[first : first + rows]
+    first = max(0, min(at - _MOST_ROWS // 2, len(completions) - _MOST_ROWS))
+    shown = completions[first : first + _MOST_ROWS]
     has_meta = any(each.display_meta_text for each in shown)
     widest = max((width_of(each.display_text) for each in shown), default=0)
     side = min(widest, columns // 2 if has_meta else columns - 4)

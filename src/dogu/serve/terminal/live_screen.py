@@ -56,7 +56,6 @@ from dogu.workspace.event_loop import hear_ctrl_c_after
 
 _FRAME_S = 0.05
 _LONGEST_HELD_S, _LONGEST_SLOW_S = 1.0, 5.0  # a frame, until the last one was drawn; the latter on a slow line
-_MOST_COMPLETIONS = 8
 _MOST_QUEUED = 5
 _OPENS_WITHIN_S = 2.0
 _LOW_ROWS = 14  # of a screen on which no row is left blank
@@ -471,7 +470,7 @@ class LiveScreen:
             return []
         text = self.buffer.text
         takes_first = self._completer.whole(text) != text
-        lines = completion_lines(state, self.style, self.columns, _MOST_COMPLETIONS, takes_first=takes_first)
+        lines = completion_lines(state, self.style, self.columns, takes_first=takes_first)
         return _drawn("\n".join(lines))
 
     def _bottom_text(self) -> StyleAndTextTuples:
