@@ -36,7 +36,7 @@ from dogu.models.http_model import HttpModel
 from dogu.models.key import Key
 from dogu.models.openai_errors import explain_refusal, stream_error
 from dogu.models.options import ModelOptions, merged
-from dogu.models.reading import Arguments, decoded, events_of, says_something
+from dogu.models.reading import Answer, Arguments, decoded, says_something
 from dogu.models.refusals import is_error, refused_field
 from dogu.models.schemas import ANTHROPIC as DIALECT
 from dogu.models.text_calls import late_calls
@@ -178,7 +178,7 @@ class _Block:
         return self.fields if given is None else {**self.fields, "input": given}
 
 
-class AnthropicAnswer:
+class AnthropicAnswer(Answer):
     """An answer as it grows: `absorb` each event, then `finish`."""
 
     def __init__(
@@ -193,22 +193,10 @@ class AnthropicAnswer:
         self._stop = self._why = ""
         self._is_done = False
         self._arguments = Arguments()
-        self.heard = 0
 
     def is_complete(self) -> bool:
         """Whether the message has stopped, or its reason has come."""
         return self._is_done or bool(self._stop)
-
-    def absorb(self, payloads: Sequence[bytes]) -> list[ModelEvent]:
-        """Take events that arrived together and return the deltas, neighbours joined.
-
-        Raises:
-            ModelError: MALFORMED for what is no event, or what an error in the stream says.
-        """
-        return events_of(payloads, self.is_complete, self._absorb)
-
-    def ended(self, *, is_framed: bool) -> None:
-        """A stop reason, or the event of the end, says it all."""
 
     def finish(self) -> list[ModelEvent]:
         """Return the calls, the usage and `Finished`. Raises `ModelError` when this is no answer."""

@@ -47,7 +47,7 @@ from dogu.models.gemini_wire import (
 from dogu.models.http_model import read_answer
 from dogu.models.key import Key
 from dogu.models.options import ModelOptions, merged
-from dogu.models.reading import Followed, Mending, decoded, events_of
+from dogu.models.reading import Answer, Followed, Mending, decoded
 from dogu.models.refusals import is_error
 from dogu.models.retry import with_retries
 from dogu.models.schemas import GEMINI
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 _KNOWN_FIELDS = frozenset(("text", "thought", "thoughtSignature", "functionCall"))
 
 
-class GeminiAnswer:
+class GeminiAnswer(Answer):
     """An answer as it grows: `absorb` each chunk, then `finish`.
 
     With `needs_signature` the model takes its calls back only with a thought signature on the first of them.
@@ -81,19 +81,10 @@ class GeminiAnswer:
         self._finish_message = ""
         self._block = ""
         self._chunks = 0
-        self.heard = 0
 
     def is_complete(self) -> bool:
         """Whether a finish reason has come."""
         return bool(self._finish or self._block)
-
-    def absorb(self, payloads: Sequence[bytes]) -> list[ModelEvent]:
-        """Take chunks that arrived together and return the deltas, neighbours joined.
-
-        Raises:
-            ModelError: MALFORMED for what is no chunk, or what an error in the stream says.
-        """
-        return events_of(payloads, self.is_complete, self._absorb)
 
     def _absorb(self, payload: bytes) -> list[ModelEvent]:
         chunk = decoded(self._mending.mend(payload), WireChunk)  # its parts stay encoded, whatever is in them
@@ -101,9 +92,6 @@ class GeminiAnswer:
         if chunk is not None:
             self._absorb_chunk(chunk, pieces)
         return [ThoughtDelta(piece.text) if piece.thought else TextDelta(piece.text) for piece in pieces]
-
-    def ended(self, *, is_framed: bool) -> None:
-        """A finish reason says it all."""
 
     def finish(self) -> list[ModelEvent]:
         """Return the calls, the usage and `Finished`.

@@ -13,10 +13,10 @@ import msgspec
 from dogu.contract.declaration import FunctionDeclaration
 from dogu.language import told
 from dogu.models.contents import RawContent, join_model_contents, with_hint
-from dogu.models.events import Finished, FinishReason, ModelError, ModelErrorKind, ModelEvent, Usage
+from dogu.models.events import Finished, FinishReason, ModelError, ModelErrorKind, ModelEvent
 from dogu.models.key import Key
 from dogu.models.options import ModelOptions
-from dogu.models.reading import Mending
+from dogu.models.reading import Answer, Mending
 from dogu.models.retry import with_retries
 from dogu.models.transport_errors import HttpCall, HttpRefusal, Timeouts
 
@@ -25,32 +25,6 @@ if TYPE_CHECKING:
 
 _MOST_LESSONS = 6
 _MOST_PAUSES = 10
-
-
-class Answer(Protocol):
-    """An answer as it grows. `heard` counts the events that said something new."""
-
-    heard: int
-
-    def is_complete(self) -> bool:
-        """Whether nothing needful can follow."""
-        ...
-
-    def absorb(self, payloads: Sequence[bytes]) -> list[ModelEvent]:
-        """Take events that arrived together and return the deltas. Raises `ModelError`."""
-        ...
-
-    def ended(self, *, is_framed: bool) -> None:
-        """Take note that the stream came to its end; `is_framed`: HTTP itself says that nothing of it is missing."""
-        ...
-
-    def finish(self) -> list[ModelEvent]:
-        """Return the calls, the usage and `Finished`. Raises `ModelError` when this is no answer."""
-        ...
-
-    def usage(self) -> Usage:
-        """Return what the server has counted so far; `uncounted` when it hasn't."""
-        ...
 
 
 class Wire(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, cast
 
 import msgspec
@@ -24,7 +24,7 @@ from dogu.models.events import (
     Usage,
 )
 from dogu.models.openai_errors import stream_error
-from dogu.models.reading import DONE, Arguments, Followed, decoded, events_of, says_something, text_in, word_in
+from dogu.models.reading import DONE, Answer, Arguments, Followed, decoded, says_something, text_in, word_in
 from dogu.models.refusals import is_error
 from dogu.models.schemas import PLAIN
 from dogu.models.tagged_text import TaggedText
@@ -115,7 +115,7 @@ class _GrowingCall:
         self.extras |= extras(piece, _CALL_FIELDS)
 
 
-class OpenAIAnswer:
+class OpenAIAnswer(Answer):
     """An answer as it grows: `absorb` each chunk, then `finish`."""
 
     def __init__(
@@ -148,19 +148,10 @@ class OpenAIAnswer:
         self._is_framed = False
         self._arguments = Arguments()
         self._thinks_in_content = False
-        self.heard = 0
 
     def is_complete(self) -> bool:
         """Whether a finish reason has come; the counts may still follow."""
         return self._is_done or bool(self._finish)
-
-    def absorb(self, payloads: Sequence[bytes]) -> list[ModelEvent]:
-        """Take chunks that arrived together and return the deltas, neighbours joined.
-
-        Raises:
-            ModelError: MALFORMED for what is no chunk, or what an error in the stream says.
-        """
-        return events_of(payloads, self.is_complete, self._absorb)
 
     def ended(self, *, is_framed: bool) -> None:
         """Note that the stream came to its end, and whether HTTP's framing says that nothing of it is missing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from types import NoneType, UnionType
 from typing import Any, Generic, Protocol, TypeVar, Union, cast, get_args, get_origin
@@ -14,7 +14,7 @@ import msgspec
 
 from dogu.language import told
 from dogu.models.endings import endless_call
-from dogu.models.events import ModelError, ModelErrorKind, ModelEvent, TextDelta, ThoughtDelta
+from dogu.models.events import ModelError, ModelErrorKind, ModelEvent, TextDelta, ThoughtDelta, Usage
 
 T = TypeVar("T")
 DONE = "[done]"
@@ -304,24 +304,45 @@ def text_in(value: object) -> str:
     return "" if value is None or isinstance(value, bool) else str(value)
 
 
-def events_of(
-    payloads: Sequence[bytes], is_complete: Callable[[], bool], read: Callable[[bytes], Sequence[ModelEvent]]
-) -> list[ModelEvent]:
-    """Read payloads that arrived together and return the deltas, neighbours joined; none fails a complete answer.
+class Answer:
+    """An answer as it grows: `absorb` what arrives, then `finish`. `heard` counts what said something new."""
 
-    Raises:
-        ModelError: what `read` raises for an answer that isn't complete, with the deltas before it.
-    """
-    deltas: list[ModelEvent] = []
-    for payload in payloads:
-        was_complete = is_complete()
-        try:
-            deltas += read(payload)
-        except ModelError as error:
-            if not was_complete:
-                error.said = _joined(deltas)
-                raise
-    return _joined(deltas)
+    heard = 0
+
+    def is_complete(self) -> bool:
+        """Whether nothing needful can follow."""
+        raise NotImplementedError
+
+    def absorb(self, payloads: Sequence[bytes]) -> list[ModelEvent]:
+        """Take events that arrived together and return the deltas, neighbours joined; none fails a complete answer.
+
+        Raises:
+            ModelError: MALFORMED for what is no event, or what an error in the stream says; with the deltas before it.
+        """
+        deltas: list[ModelEvent] = []
+        for payload in payloads:
+            was_complete = self.is_complete()
+            try:
+                deltas += self._absorb(payload)
+            except ModelError as error:
+                if not was_complete:
+                    error.said = _joined(deltas)
+                    raise
+        return _joined(deltas)
+
+    def _absorb(self, payload: bytes) -> Sequence[ModelEvent]:
+        raise NotImplementedError
+
+    def ended(self, *, is_framed: bool) -> None:
+        """Take note that the stream came to its end; `is_framed`: HTTP itself says that nothing of it is missing."""
+
+    def finish(self) -> list[ModelEvent]:
+        """Return the calls, the usage and `Finished`. Raises `ModelError` when this is no answer."""
+        raise NotImplementedError
+
+    def usage(self) -> Usage:
+        """Return what the server has counted so far; `uncounted` when it hasn't."""
+        raise NotImplementedError
 
 
 def _joined(deltas: Sequence[ModelEvent]) -> list[ModelEvent]:

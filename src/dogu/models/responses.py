@@ -35,7 +35,7 @@ from dogu.models.http_model import HttpModel
 from dogu.models.key import Key
 from dogu.models.openai_errors import explain_refusal, stream_error
 from dogu.models.options import ModelOptions, merged
-from dogu.models.reading import Arguments, decoded, events_of, says_something, text_in
+from dogu.models.reading import Answer, Arguments, decoded, says_something, text_in
 from dogu.models.refusals import is_error, refused_field
 from dogu.models.schemas import PLAIN
 from dogu.models.text_calls import late_calls
@@ -146,7 +146,7 @@ class WireEvent(msgspec.Struct):
     error: Any = None
 
 
-class ResponsesAnswer:
+class ResponsesAnswer(Answer):
     """An answer as it grows: `absorb` each event, then `finish`."""
 
     def __init__(
@@ -163,22 +163,10 @@ class ResponsesAnswer:
         self._refusal = ""
         self._is_second_thought = False
         self._arguments = Arguments()
-        self.heard = 0
 
     def is_complete(self) -> bool:
         """Whether the response has ended."""
         return self._response is not None
-
-    def absorb(self, payloads: Sequence[bytes]) -> list[ModelEvent]:
-        """Take events that arrived together and return the deltas, neighbours joined.
-
-        Raises:
-            ModelError: MALFORMED for what is no event, or what an error in the stream says.
-        """
-        return events_of(payloads, self.is_complete, self._absorb)
-
-    def ended(self, *, is_framed: bool) -> None:
-        """The event of the end says it all."""
 
     def finish(self) -> list[ModelEvent]:
         """Return the calls, the usage and `Finished`. Raises `ModelError` when this is no answer."""
