@@ -74,7 +74,7 @@ def test_what_could_not_be_put_in_place_is_a_failure(program: Program) -> None:
         path.write_text("person\n")
         done = running.result()
     assert done.returncode == 54
-    assert b"Changed by somebody else" in done.stdout + done.stderr
+    assert b"somebody changed it since the command began" in done.stdout + done.stderr
     assert path.read_text() == "person\n"
 
 

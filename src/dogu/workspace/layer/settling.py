@@ -175,7 +175,7 @@ class Settling:
         return await _in_thread(self._commands.keep, self._layers, changes, force)
 
     async def _conflicting(self, changes: Sequence[StagedChange], report: CommitReport) -> list[str]:
-        """Ask whose version counts where both changed a path; without an answer it is the other's."""
+        """Ask whose version counts of what wasn't put in place; without an answer it is what is there."""
         conflicts = dict(report.conflicts)
         final = {path: why for path, why in conflicts.items() if path in report.final}
         ours = [change for change in changes if change.path in conflicts and change.path not in final]
@@ -183,19 +183,20 @@ class Settling:
         conflicts = {path: why for path, why in conflicts.items() if path not in merged}
         ours = [change for change in ours if change.path in conflicts]
         if ours:
-            title = told("Somebody else changed this while the command ran. Put the command's version in its place?")
-            answer = await self._ask(self._question(title, ours, await _in_thread(shown, ours, self._roots[0])))
+            title = told("This was left as it is. Put the command's version in its place?")
+            why = dict.fromkeys(conflicts[change.path] for change in ours)
+            question = self._question(title, ours, await _in_thread(shown, ours, self._roots[0]), tuple(why))
+            answer = await self._ask(question)
             if answer is not None and answer.is_yes:
                 again = await self._commit(ours, {change.path for change in ours})
                 conflicts = {**dict(again.conflicts), **final}
-                final |= {path: why for path, why in again.conflicts if path in again.final}
         if not conflicts:
             return []
         both = await _in_thread(self._merged, [change for change in ours if change.path in conflicts])
         aside = await _in_thread(
             self._commands.set_aside, changes, conflicts, {one.change.path: one.text for one in both}
         )
-        remarks = self._left(conflicts, final)
+        remarks = self._left(conflicts)
         if aside:
             remarks.append(told("The command's own version is in {folder}.", folder=aside))
         if both:
@@ -227,24 +228,23 @@ class Settling:
         path = os.path.relpath(merged.change.path, self._roots[0])
         return FileDiff(path, merged.theirs, merged.text, unified_diff(merged.theirs, merged.text, path))
 
-    def _left(self, conflicts: Mapping[str, str], final: Mapping[str, str]) -> list[str]:
-        """Say which paths were left as they are, and why where it wasn't that somebody had changed them.
+    def _left(self, conflicts: Mapping[str, str]) -> list[str]:
+        """Say which paths were left as they are, and why; also those that moved with a folder, of which the layer has
+        no change."""
+        paths: dict[str, list[str]] = {}
+        for path, why in sorted(conflicts.items()):
+            paths.setdefault(why, []).append(path)
+        return [
+            told("Not changed: {paths} ({why}).", paths=_listed(left, self._roots[0]), why=why)
+            for why, left in paths.items()
+        ]
 
-        Also those that moved with a folder, of which the layer has no change.
-        """
-        paths = _listed(sorted(conflicts.keys() - final.keys()), self._roots[0])
-        remarks: list[str] = []
-        if paths:
-            remarks = [told("Changed by somebody else while this ran, and left as they left it: {paths}.", paths=paths)]
-        for why in dict.fromkeys(final.values()):
-            paths = _listed(sorted(path for path in final if final[path] == why), self._roots[0])
-            remarks.append(told("Not changed: {paths} ({why}).", paths=paths, why=why))
-        return remarks
-
-    def _question(self, title: str, changes: Sequence[StagedChange], seen: Shown) -> Confirmation:
+    def _question(
+        self, title: str, changes: Sequence[StagedChange], seen: Shown, why: tuple[str, ...] = ()
+    ) -> Confirmation:
         def revise(text: str) -> Confirmation:
             chosen = _chosen(changes, self._named(text, changes))
-            return self._question(title, chosen, shown(chosen, self._roots[0]))
+            return self._question(title, chosen, shown(chosen, self._roots[0]), why)
 
         paths = (os.path.relpath(change.path, self._roots[0]) for change in changes)
         return Confirmation(
@@ -252,7 +252,7 @@ class Settling:
             seen.display,
             editable_text="".join(f"{path}\n" for path in paths),
             revise=revise,
-            reasons=(seen.summary,),
+            reasons=(*why, seen.summary),
             is_of_changes=True,
         )
 
