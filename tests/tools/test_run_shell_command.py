@@ -266,6 +266,10 @@ async def test_in_plan_mode_a_command_reads_and_writes_nothing(confined: Confine
         tool = RunShellCommand(roots, processes, lambda: environment, None, lambda: sandbox)
         call = ToolCall("1", "run_shell_command", {"command": "cat f; echo x > f; echo y > $TMPDIR/t && cat $TMPDIR/t"})
         result = (await executor_for(tool, confirm=None, mode="plan").run(call)).result
+        call = ToolCall("2", "run_shell_command", {"command": "exec 3<>/dev/tcp/127.0.0.1/9"})
+        cut_off = (await executor_for(tool, confirm=None, mode="plan").run(call)).result
+    assert "reaches no network" in told(cut_off)
+    assert "reaches no network" not in told(result)
     assert "Stdout: ready\n" in told(result)
     assert "Read-only file system" in told(result)
     assert (tmp_path / "root" / "f").read_text() == "read"

@@ -257,6 +257,8 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
             remarks = [told("Ran outside the sandbox, as the user allowed.")]
         else:
             remarks = [*settled.remarks, *self._refusals(args, result, settled.put_back)]
+            if approved.how.is_reading and result.exit_code != 0:
+                remarks.append(told("In approval mode plan a command reaches no network."))
         return _told(args, result, [*remarks, *_warnings(settled.runs_later)], settled)
 
     def _command(self, args: RunShellCommandArgs, directory: int, is_outside: bool) -> ShellCommand:
