@@ -38,7 +38,7 @@ SLOW = frozenset(
     tools/test_background_jobs.py tools/test_bombs.py tools/test_races.py tools/test_run_shell_command.py
     tools/test_send_input.py
     workspace/test_atomic_write.py workspace/test_openat.py workspace/test_edit_match_laws.py
-    workspace/test_power_loss.py workspace/test_walk.py workspace/web
+    workspace/test_edit_twins.py workspace/test_power_loss.py workspace/test_walk.py workspace/web
     """.split()
 )
 _MCP_SERVER = ("mcp.server.mcpserver", "mcp.server.mcpserver.resolve", "mcp.server.elicitation", "uvicorn")

@@ -52,9 +52,8 @@ class LineSlice(msgspec.Struct):
 
 
 class LinePiece(msgspec.Struct, frozen=True):
-    """Characters [start, start + len(text)) of line `line` (both 0-based), without its ending."""
+    """Characters [start, start + len(text)) of a line (0-based), without its ending."""
 
-    line: int
     start: int
     text: str
     encoding: Encoding
@@ -130,8 +129,8 @@ def piece_of_line(
         gone = min(start - skipped, len(text))
         text, skipped = text[gone:], skipped + gone
         if is_over or len(text) > max_chars:
-            return LinePiece(line, start, text[:max_chars], encoding, is_over and len(text) <= max_chars)
-    return LinePiece(line, start, text[:max_chars], encoding, is_last=True)
+            return LinePiece(start, text[:max_chars], encoding, is_over and len(text) <= max_chars)
+    return LinePiece(start, text[:max_chars], encoding, is_last=True)
 
 
 def _add_lines(result: LineSlice, raw_lines: list[bytes], max_chars: int) -> None:

@@ -53,7 +53,6 @@ class BadCommand(msgspec.Struct, frozen=True):
     """A file that is no command, and why: `problem` names file and line."""
 
     name: str
-    file: str
     problem: str
 
 
@@ -86,16 +85,16 @@ def read_command(file: str, name: str) -> CustomCommand | BadCommand:
     try:
         text = read_small_file(file, _LARGEST_BYTES).decode("utf-8-sig")
     except OSError as error:
-        return BadCommand(name, file, f"{file}: {error.strerror}")
+        return BadCommand(name, f"{file}: {error.strerror}")
     except UnicodeDecodeError:
-        return BadCommand(name, file, told("{file}: is not UTF-8", file=file))
+        return BadCommand(name, told("{file}: is not UTF-8", file=file))
     try:
         values = tomllib.loads(text)
         return CustomCommand(name, file, _description(values, name), parse_template(_prompt(values)))
     except tomllib.TOMLDecodeError as error:
-        return BadCommand(name, file, _toml_problem(file, text, str(error)))
+        return BadCommand(name, _toml_problem(file, text, str(error)))
     except TemplateError as error:
-        return BadCommand(name, file, f"{file}:{_line_of(text, error.near)}: {error}")
+        return BadCommand(name, f"{file}:{_line_of(text, error.near)}: {error}")
 
 
 def _files(folder: str) -> Iterator[tuple[str, str, os.stat_result]]:
