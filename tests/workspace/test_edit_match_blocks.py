@@ -63,3 +63,17 @@ def test_a_string_does_not_begin_with_an_entity(quote: str) -> None:
 def test_numbered_blank_lines_are_lines_too() -> None:
     text = '"""A role.\n\nValues depend.\n"""\na = 1\n'
     assert after(text, '1: """A role.\n2: ', '"""The role.\n\n') == text.replace("A role", "The role")
+
+
+def test_a_new_line_among_others_at_no_depth_is_as_deep_as_what_it_replaces_or_what_is_on_both_sides() -> None:
+    text = "x = {\n  a: {\n    b: 1,\n    c: [\n      2,\n    ],\n  },\n};\n"
+    old = "x = {\na: {\nb: 1,\nc: [\n2,\n],\n},\n};"
+    replaced = text.replace("    c: [\n      2,\n    ],\n", "    c: 2,\n")
+    assert after(text, old, old.replace("c: [\n2,\n],", "c: 2,"), "/a.js") == replaced
+    assert after(text, old, old.replace("b: 1,", "b: 1,\nd: 2,"), "/a.js") == text.replace("1,\n", "1,\n    d: 2,\n")
+    assert is_unclear(text, old, old.replace("b: 1,", "d: 2,\nb: 1,"), "/a.js")
+
+
+def test_a_rule_that_stands_below_is_not_doubled() -> None:
+    text = "---\ntitle: a\nsection: 1\n---\n\n# A\n"
+    assert is_unclear(text, "title: a\nsection: 1\n", "title: a\nsection: 2\n---\n", "/a.md")

@@ -203,7 +203,7 @@ class _Weaver:
 
     def _hunk(self, old: range, new: range) -> list[Replacement]:
         """Write the lines `new` where the rows `old` stand."""
-        body = [self._render(j, partner) for j, partner in self._partners(old, new)]
+        body = [self._render(j, partner, old) for j, partner in self._partners(old, new)]
         held = [i for i in old if self.rows[i].is_held]
         if not held:
             return self._insertion(old.start, body) if body else []
@@ -325,11 +325,11 @@ class _Weaver:
         return [(j, partner.get(j)) for j in new]
 
     def _moved_from(self, j: int) -> int | None:
-        """Return the one row that says what a new line without any indentation does, wherever it stands."""
+        """Return a row that says what a new line at no depth does, where all such are as deep in the file."""
         rows = [i for i, row in enumerate(self.rows) if row.units and row.text.rstrip() == self.new[j].rstrip()]
-        return rows[0] if len(rows) == 1 else None
+        return rows[0] if len({self.at.file_indent(i) for i in rows}) == 1 else None
 
-    def _render(self, j: int, partner: int | None) -> str:
+    def _render(self, j: int, partner: int | None, old: range) -> str:
         line = self.new[j].rstrip() if self.pads_lines else self.new[j]
         if not line.strip():
             return line
@@ -341,9 +341,10 @@ class _Weaver:
             return self.at.file_indent(self.at.head) + body
         if self.terms.indentation:
             return indent + body
-        return self._place_indent(j, indent, partner) + body
+        return self._place_indent(j, partner, old) + body
 
-    def _place_indent(self, j: int, indent: str, partner: int | None) -> str:
+    def _place_indent(self, j: int, partner: int | None, old: range) -> str:
+        indent = indent_of(self.new[j])
         if j == 0 and self.at.cut_head:
             return indent
         if partner is None and not indent:
@@ -352,11 +353,19 @@ class _Weaver:
         if partner is not None and row and row.units and indent == indent_of(row.text) and self.at.begins_line(partner):
             return self.at.file_indent(partner)
         found = self.indent(indent)
-        if found is None and indent == indent_of(self.rows[self.at.head].text) and self.at.begins_line(self.at.head):
-            return self.at.file_indent(self.at.head)
-        if found is None:
+        beside = self._indents_beside(old, indent) if found is None else set[str]()
+        if found is None and len(beside) != 1:
             raise UncleanError("the indentation of a new line can't be told from the lines that match")
-        return found
+        return beside.pop() if found is None else found
+
+    def _indents_beside(self, old: range, indent: str) -> set[str]:
+        """Return the file's indentations of the first of the rows `old` that says something and is as deep as `indent`,
+        or of those above and below.
+        """
+        full = [i for i, row in enumerate(self.rows) if row.units and self.at.begins_line(i)]
+        rows = [i for i in full if i in old][:1] or [i for i in full if i < old.start][-1:]
+        rows += [i for i in full if i >= old.stop][:1] if not any(i in old for i in rows) else []
+        return {self.at.file_indent(i) for i in rows if indent_of(self.rows[i].text) == indent}
 
     def _body(self, body: str, partner: int | None) -> str:
         row = None if partner is None else self.rows[partner]

@@ -16,7 +16,7 @@ _VERSION_AHEAD = re.compile(r"\.\d+\.")
 _NUMBER_BEFORE = re.compile(r"[\d.]+\Z")
 _LONGEST_WORD_CHARS = 50
 _FEWEST_DOUBLED_CHARS = 6
-_CALL = re.compile(r"[\w.]{3,}\(.*\);?")
+_TELLING = re.compile(r"[\w.]{3,}\(.*\);?|([-=~*`])\1{2,}")  # a call, a rule or a fence
 _MOST_BESIDE = 8
 _CLOSERS = ("}", ")", "]")
 _QUOTES = str.maketrans('"`', "''")
@@ -122,7 +122,7 @@ def _check_beside(ours: list[str], theirs: list[str], beside: list[str], *, clos
     alone, however deep, where it is none of `ours`.
     """
     line, known = theirs[-1].strip(), {other.strip() for other in ours}
-    is_telling = (closes and line in _CLOSERS) or word_chars(line) >= _FEWEST_DOUBLED_CHARS or _CALL.fullmatch(line)
+    is_telling = (closes and line in _CLOSERS) or word_chars(line) >= _FEWEST_DOUBLED_CHARS or _TELLING.fullmatch(line)
     repeats = line == beside[0].strip() and line not in known and is_telling
     for count in range(2, min(len(beside), len(theirs)) + 1):
         edge = theirs[-count:]
