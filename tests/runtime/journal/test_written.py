@@ -536,6 +536,25 @@ async def test_what_a_job_has_open_is_its_own_as_long_as_nobody_else_closes_it(p
     assert place.left().keys() == {"log"}
 
 
+MADE_AT_ONCE = """
+import os, time
+at_s = time.time() + 0.2
+for _ in range(6):
+    if not os.fork():
+        for number in range(20):
+            time.sleep(max(0, at_s + number * 0.02 - time.time()))
+            with open(f"made{number}", "a") as file:
+                file.write("one line of it")
+        os._exit(0)
+for _ in range(6):
+    os.wait()
+"""
+
+
+async def test_a_file_that_several_processes_make_at_once_is_the_command_s(place: Place):
+    await is_undone_and_redone(place, sys.executable, "-c", MADE_AT_ONCE)
+
+
 async def test_a_file_that_a_command_writes_for_long_is_its_own(place: Place):
     await place.run("(for i in 1 2 3 4 5 6 7; do echo $i; sleep 0.5; done) > log; sleep 0.2")
     assert place.left() == {}

@@ -68,16 +68,18 @@ class Others:
         is_heard = self._watch(path, inode)
         return is_heard and not (is_first and fs.is_open_for_writing(os.fsdecode(path)))
 
-    def has_made(self, path: bytes, inode: int) -> bool:
-        """Note that the command has made a file, which it may have closed by now; False as above."""
+    def has_made(self, path: bytes, inode: int, opens: int = 1) -> bool:
+        """Note that the command has made a file by one of so many calls, which it may have closed by now; False as
+        above. Those that came at once may all have been to make it, and some may not have opened it yet."""
         if not stat.S_ISREG(os.lstat(path).st_mode):
             return True
         self.hear()  # that another one had its inode
         self.shares[inode] = 0, False, True
         is_heard = self._watch(path, inode)
         self._closes[inode] = 0
-        self._opens[inode] = fs.is_open_for_writing(os.fsdecode(path))
-        if not self._opens[inode]:
+        is_open = fs.is_open_for_writing(os.fsdecode(path))
+        self._opens[inode] = opens - (not is_open)
+        if not is_open:
             self.hear()
             self._closes[inode] = 0
         return is_heard

@@ -14,6 +14,7 @@ import os
 import stat
 import struct
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -207,20 +208,20 @@ class Writes(Notices):
 
     def _note_made(self) -> None:
         """Find out which inodes were made, of what is there yet."""
-        made, self._made = self._made[-_MOST_AWAITED:], []
-        for path in made:
+        made, self._made = Counter(self._made[-_MOST_AWAITED:]), []
+        for path, calls in made.items():
             before, now, until_ns = self._noted.get(path, ((), GONE, 0))
             if now != NEW:
                 continue
             with suppress(OSError):
                 stamp = _stamp(path)
                 if not stamp:
-                    self._made.append(path)
+                    self._made += [path] * calls
                     continue
                 self._noted[path] = before, stamp[2], until_ns
                 self._until_ns[stamp[2]] = until_ns
                 self._before.made(stamp[2])
-                if stamp[1] and not self._others.has_made(path, stamp[2]):
+                if stamp[1] and not self._others.has_made(path, stamp[2], calls):
                     self._until_ns[stamp[2]] = 0
 
     def take(self) -> Iterator[dict[str, Any]]:
