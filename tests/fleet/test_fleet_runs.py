@@ -113,6 +113,16 @@ def test_the_check_decides_and_its_output_is_kept(ran: Ran) -> None:
     assert ran.rows["write"].usage.total > 0
 
 
+def test_a_failed_check_is_told_with_its_command_and_exit_code(ran: Ran) -> None:
+    words = [sys.executable, "-m", "dogu", "fleet", "show", ran.folder, "wrong"]
+    shown = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    check = ran.rows["wrong"].check
+    assert check is not None
+    assert shown.startswith("✘ wrong  done, check: exit code 1, ")
+    assert "\n--- check: exit code 1\n$ " in shown
+    assert f"\n{check.output.strip()}\n" in shown
+
+
 def test_the_patch_is_what_changed_whatever_was_done_to_git(ran: Ran) -> None:
     assert "+++ b/made.txt\n@@ -0,0 +1 @@\n+hello" in ran.patch(ran.rows["write"])
     assert "+x" in ran.patch(ran.rows["commits"])

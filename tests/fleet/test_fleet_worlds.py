@@ -401,3 +401,30 @@ def test_a_repository_that_asks_for_a_password_fails_at_once(tmp_path: Path, mon
             make_world(task, str(tmp_path / "fleet" / "tasks" / "t"), str(tmp_path / "fleet"))
         server.shutdown()
     assert not asked.exists()
+
+
+def test_a_world_that_cant_be_made_takes_no_room(tmp_path: Path) -> None:
+    repo = commit(tmp_path / "repo", {"a.txt": b"one\n"})
+    (repo / "out").symlink_to(tmp_path)
+    git(repo, "add", ".")
+    git(repo, "commit", "-qm", "a link")
+    place = tmp_path / "fleet" / "tasks" / "one"
+    with pytest.raises(WorldError, match="leads out"):
+        make_world(Task("one", "x", repo=str(repo), files={"out/b.txt": "two"}), str(place), str(tmp_path / "fleet"))
+    assert [path.name for path in place.iterdir()] == ["home"]
+
+
+def test_what_is_no_name_of_a_ref_changes_nothing_that_others_begin_with(tmp_path: Path) -> None:
+    repo = commit(tmp_path / "repo", {"a.txt": b"one\n"})
+    git(repo, "branch", "main-of-tests")
+    fleet = tmp_path / "fleet"
+    world_of(repo, tmp_path)
+    later = git(commit(repo, {"a.txt": b"two\n"}), "rev-parse", "HEAD").strip()
+    refs = ("HEAD:refs/heads/main-of-tests", "+HEAD:main-of-tests", "^main-of-tests", "main-of-tests..main", "a b")
+    for number, ref in enumerate(refs):
+        task = Task("one", "x", repo=str(repo), ref=ref)
+        with pytest.raises(WorldError, match="the repository has no"):
+            make_world(task, str(fleet / "tasks" / str(number)), str(fleet))
+    task = Task("one", "x", repo=str(repo), ref="main-of-tests")
+    world = make_world(task, str(fleet / "tasks" / "last"), str(fleet))
+    assert world.base != later

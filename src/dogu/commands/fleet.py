@@ -293,9 +293,12 @@ def _show(options: Options, space: Namespace) -> int:
         print(make_visible(row_line(row)) if row else f"{task_id}: {state}")
         print(make_visible(task.prompt))
         if row is not None:
-            for title, text in (("answer", row.text), ("check", row.check.output if row.check else "")):
-                if text:
-                    print(f"\n--- {title}\n{make_visible(text)}")
+            if row.text:
+                print(f"\n--- answer\n{make_visible(row.text)}")
+            for title, command, outcome in (("setup", task.setup, row.setup), ("check", task.check, row.check)):
+                if outcome is not None:
+                    said = f"$ {command}\n{outcome.output}".rstrip("\n")
+                    print(f"\n--- {title}: {outcome.ending}\n{make_visible(said)}")
             if row.patch.file:
                 print(f"\n--- {fleet.place(row.patch.file)}\n{make_visible(patch_text(fleet, row))}")
         return 0

@@ -144,7 +144,7 @@ class Attempts:
         setup = await commands.set_up(task.setup)
         found.row = msgspec.structs.replace(found.row, setup=setup)
         if setup.exit_code != 0:
-            found.ended(Reason.SETUP, setup.error or f"exit code {setup.exit_code}")
+            found.ended(Reason.SETUP, setup.ending)
         return setup.exit_code == 0
 
     async def _judge(self, task: Task, world: World, commands: Commands, found: _Found) -> None:

@@ -115,6 +115,8 @@ def row_line(row: Row) -> str:
     """Return a row in a line, for people."""
     mark = {True: "✔", False: "✘", None: "·"}[row.passed]
     about = [str(row.reason), time_words(row.wall_s)]
+    if row.check is not None and row.check.exit_code:
+        about.insert(1, f"check: {row.check.ending}")
     if row.patch.files:
         about.append(f"+{row.patch.added} -{row.patch.removed}")
     if row.cost_usd:

@@ -216,5 +216,5 @@ def _cause(row: Row) -> tuple[str, str]:
     why = visible_line(row.message.split("\n", 1)[0])
     if not why and row.check is not None:
         lines = row.check.output.strip().splitlines()
-        why = visible_line(lines[-1]) if lines else f"exit code {row.check.exit_code}"
+        why = visible_line(lines[-1]) if lines else row.check.ending
     return str(row.reason), why.replace(row.id, "…")[:_LONGEST_CAUSE_CHARS]

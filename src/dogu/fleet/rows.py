@@ -36,6 +36,11 @@ class Checked(msgspec.Struct, frozen=True):
     output: str = ""
     error: str = ""
 
+    @property
+    def ending(self) -> str:
+        """How it ended, in a few words."""
+        return self.error or f"exit code {self.exit_code}"
+
 
 class Patch(msgspec.Struct, frozen=True):
     """What a task changed, as `git diff --binary` has it: the file in the fleet's folder, and how much."""

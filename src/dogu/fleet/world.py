@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 
 import msgspec
 
@@ -166,8 +167,10 @@ def make_world(task: Task, place: str, fleet: str) -> World:
         write_files(root, task.files)
         base = Aside.make(_aside(place), root, borrowed).first_tree(commit, task.files, filled)
         return World(place, base, borrowed, alias)
-    except OSError as error:
-        raise WorldError.of(error, root) from error
+    except (OSError, WorldError) as error:
+        with suppress(OSError):
+            World(place, "").remove()  # half of it, which may be all that the disk had room for
+        raise WorldError.of(error, root) if isinstance(error, OSError) else error from error
 
 
 def _aside(place: str) -> str:
@@ -216,7 +219,8 @@ def store_of(task: Task, stores: str) -> str:
             words = ["clone", "--quiet", "--mirror", "--template=", "--", repo, unfinished]
             run_git(words, stores, takes_s=_CLONE_TAKES_S, variables={})
             fs.rename(unfinished, store)
-        if ref and not _commit_of(store, ref):
+        # What is no name may be two (`a:b`): fetched, it would change what other tasks begin with.
+        if ref and not _commit_of(store, ref) and _is_name(ref, stores):
             words = [f"--git-dir={store}", "fetch", "--quiet", "origin", "--", ref]
             run_git(words, stores, takes_s=_CLONE_TAKES_S, variables={})
             if not _commit_of(store, ref) and (fetched := _commit_of(store, "FETCH_HEAD")):
@@ -275,9 +279,14 @@ def _beside(repo: str, url: str) -> str:
     return f"{repo}{'' if repo.endswith(':') else '/'}{url}"
 
 
+def _is_name(ref: str, folder: str) -> bool:
+    return bool(run_git(["check-ref-format", "--normalize", "--allow-onelevel", ref], folder, check=False))
+
+
 def _commit_of(store: str, ref: str) -> str:
     words = [f"--git-dir={store}", "rev-parse", "--quiet", "--verify", "--end-of-options", f"{ref}^{{commit}}"]
-    return run_git(words, store, check=False).decode().strip()
+    found = run_git(words, store, check=False).decode().strip()
+    return found if found.isalnum() else ""  # what is to be left out (`^a`), or a range, is no commit
 
 
 def _clone(store: str, root: str, ref: str) -> str:
