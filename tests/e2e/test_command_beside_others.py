@@ -185,6 +185,7 @@ def test_a_user_s_own_layer_renames_a_folder_that_is_deeper_than_a_path_may_be_l
         "mv dir/b c; ln c d; cat d >> c; true",
         "ln -s dir/b l; ln -L l c; rm l; cp dir/b c; true",
         "ln dir/b c; python3 -c \"import os; os.rename('c', 'dir/b'); os.chmod('c', 0o600)\"",
+        "python3 -c \"import ctypes; ctypes.CDLL(None).renameat2(-100, b'dir/b', -100, b'full', 2)\"",
         "echo more >> dir/a; rm dir/a",
         "echo more >> dir/a; rm -r dir",
         "echo more >> dir/a; mv dir/b dir/a",
@@ -200,6 +201,8 @@ def test_in_a_user_s_own_layer_files_of_several_names_and_open_folders_are_what_
     (program.root / "dir").mkdir()
     (program.root / "dir/a").write_text("a\n")
     (program.root / "dir/b").write_text("b\n")
+    (program.root / "full").mkdir()
+    (program.root / "full/c").write_text("c\n")
     os.link(program.root / "dir/a", program.root / "name")
     before = _facts(program)
     twin = program.root.parent / "twin"

@@ -34,7 +34,7 @@ _LINKS = {"x86_64": (86, 265), "aarch64": (-1, 37)}  # link, linkat
 _OPENAT2 = 437
 _FOLLOW = 0x400  # AT_SYMLINK_FOLLOW
 _IN_ROOT = 0x10
-_NO_REPLACE = 1
+_NO_REPLACE, _EXCHANGE = 1, 2
 _LONGEST_PATH = 3_800  # of a folder: with a name in it the kernel takes no longer one
 _MOST_ENTRIES = 100_000
 _MOST_BYTES = 4 << 30
@@ -73,27 +73,34 @@ class Renames(Notices):
             self.refused = self.refused or is_refused
             return errno.EXDEV if is_refused else None
         opened: list[int] = []
-        is_plain = notice.number == self._told[0]
-        flags = notice.words[4] & 0xFFFFFFFF if notice.number == self._told[2] else 0
         try:
-            old_place, old = self._place(notice.pid, path_of(notice, *((None, 0) if is_plain else (0, 1))), opened)
-            status, path = os.stat(old, dir_fd=old_place, follow_symlinks=False), _path_in(old_place, old)
-            if not stat.S_ISDIR(status.st_mode):
-                self.parted = self.parted or _have_other_names([path])
-                return None
-            new_place, new = self._place(notice.pid, path_of(notice, *((None, 1) if is_plain else (2, 3))), opened)
-            if not self.still_waits(notice):  # else the names may be another process's as well
-                return None
-            number = self._by_kernel(old_place, old, new_place, new, flags)
-            if number != errno.EXDEV or os.fstat(old_place).st_dev != os.fstat(new_place).st_dev:
-                return number
-            if not flags & ~_NO_REPLACE and not _is_held(path):
-                number = self._by_pieces(old_place, old, new_place, new, flags)
-            self.refused = self.refused or number == errno.EXDEV
-            return number
+            return self._decide_on_rename(notice, opened)
         finally:
             for descriptor in opened:
                 os.close(descriptor)
+
+    def _decide_on_rename(self, notice: Notice, opened: list[int]) -> int | None:
+        is_plain = notice.number == self._told[0]
+        flags = notice.words[4] & 0xFFFFFFFF if notice.number == self._told[2] else 0
+        old_place, old = self._place(notice.pid, path_of(notice, *((None, 0) if is_plain else (0, 1))), opened)
+        status, path = os.stat(old, dir_fd=old_place, follow_symlinks=False), _path_in(old_place, old)
+        is_folder = stat.S_ISDIR(status.st_mode)
+        if not is_folder:
+            self.parted = self.parted or _have_other_names([path])
+        if not (is_folder or flags & _EXCHANGE):
+            return None
+        new_place, new = self._place(notice.pid, path_of(notice, *((None, 1) if is_plain else (2, 3))), opened)
+        if not (is_folder or stat.S_ISDIR(os.stat(new, dir_fd=new_place, follow_symlinks=False).st_mode)):
+            return None
+        if not self.still_waits(notice):  # else the names may be another process's as well
+            return None
+        number = self._by_kernel(old_place, old, new_place, new, flags)
+        if number != errno.EXDEV or os.fstat(old_place).st_dev != os.fstat(new_place).st_dev:
+            return number
+        if not flags & ~_NO_REPLACE and not _is_held(path):
+            number = self._by_pieces(old_place, old, new_place, new, flags)
+        self.refused = self.refused or number == errno.EXDEV
+        return number
 
     def _links_what_was_there(self, notice: Notice) -> bool:
         """Whether what is given another name isn't in its layer under the number that the caller sees."""
