@@ -322,6 +322,8 @@ class Writes(Notices):
             self._made.append(other.path)
 
     def _note(self, path: bytes, stamp: Stamp, now: int) -> None:
+        if stamp and path in self._made:  # made a moment ago, and may be open yet
+            self._note_made()
         self._before.note(path)
         until_ns = time.time_ns() + _OWN_NS
         before, then, own_ns = self._noted.get(path, (stamp, stamp[2] if stamp else GONE, until_ns))
