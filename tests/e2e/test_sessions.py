@@ -215,6 +215,8 @@ def test_verify_sees_a_change_made_afterwards(edited: Program):
     done = edited.run("sessions", "verify")
     assert done.returncode == 1
     assert b"line " in done.stdout
+    record.unlink()
+    assert b"only its seal is there" in edited.run("sessions", "verify", session_folder(edited).name).stderr
 
 
 def test_what_changed_is_shown_from_the_first_change_to_now_also_after_resuming(edited: Program):

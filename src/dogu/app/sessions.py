@@ -96,7 +96,10 @@ def find_recorded(options: Options, session_id: str) -> StoredSession:
     if session_id:
         stored = find_stored(options, session_id)
         if not stored.has_record:
-            raise ToolError(ErrorKind.NOT_FOUND, told("Session {id} recorded no conversation.", id=stored.session_id))
+            message = told("Session {id} recorded no conversation.", id=stored.session_id)
+            if os.path.exists(os.path.join(stored.path, RECORD_SEAL_NAME)):
+                message = told("The record of session {id} is gone: only its seal is there.", id=stored.session_id)
+            raise ToolError(ErrorKind.NOT_FOUND, message)
         return stored
     recorded = (each for each in stored_sessions(options.state_folder, options.real_root) if each.has_record)
     last = next(recorded, None)
