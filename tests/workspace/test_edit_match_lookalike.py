@@ -62,3 +62,36 @@ def test_blanks_breaks_forms_and_dashes_that_mean_something_are_not_forgiven(tex
 def test_a_short_call_that_stands_below_already_is_not_added_again() -> None:
     assert written("  go();\n  log();\n  end();\n", "  go();\n", "  go();\n  log();\n") is None
     assert written("  go();\n  log();\n  end();\n", "  go();\n", "  go();\n  end();\n") is not None
+
+
+@pytest.mark.parametrize("pair", ["“”", "«»", "„“", "»«", "””"])
+def test_straight_quotes_are_those_that_the_file_has_on_either_side(pair: str) -> None:
+    text = f"Ein {pair[0]}kleiner{pair[1]} Rahmen ist gut.\nEr kann {pair[0]}alles{pair[1]}, und mehr.\n"
+    old = text.translate({ord(char): '"' for char in pair})
+    new = old.replace("gut", 'sehr "gut"')
+    assert written(text, old, new) == text.replace("gut", f"sehr {pair[0]}gut{pair[1]}")
+    assert written(text, old, old.replace("gut", "sehr gut")) == text.replace("gut", "sehr gut")
+
+
+@pytest.mark.parametrize("blank", ["\u00a0", "\u202f", " "])
+def test_quotes_with_blanks_within_them_get_these(blank: str) -> None:
+    text = f"Un «{blank}petit{blank}» cadre est bon.\nIl peut «{blank}tout{blank}» faire.\n"
+    old = text.replace(f"«{blank}", '"').replace(f"{blank}»", '"')
+    assert written(text, old, old.replace("bon", '"bon"')) == text.replace("bon", f"«{blank}bon{blank}»")
+
+
+def test_a_quote_whose_other_half_old_string_lacks_isnt_guessed() -> None:
+    text = "Un «petit» cadre est bon.\n"
+    assert written(text, 'Un "petit', 'Un "tout petit') == text.replace("petit", "tout petit")
+    assert written(text, 'Un "petit', 'Un "tout" petit') is None
+
+
+def test_a_line_that_was_right_keeps_its_quotes_whatever_others_had() -> None:
+    text = "  show(lang || 'text')\n  wrap('<pre class=\"one\"', '<pre class=\"two\"')\n  done('it')\n"
+    old = text.replace("'text'", '"text"').replace("'it'", '"it"')
+    new = old.replace('one"', "one").replace('two"', "two")
+    assert written(text, old, new, "a.ts") == text.replace('one"', "one").replace('two"', "two")
+    assert written(text, old, old.replace('"two"', '"two" title="new"'), "a.ts") in (
+        None,
+        text.replace('"two"', '"two" title="new"'),
+    )

@@ -13,9 +13,8 @@ from dogu.workspace.edit_match.views import ZERO_WIDTH
 
 Form = Literal["NFC", "NFD"]
 _HALF_OF = {chr(code + 0xFEE0): chr(code) for code in range(0x21, 0x7F)}
-_CURLY = {'"': "“”„‟", "'": "‘’‚‛"}
-_PAIRS = ({"“", "”"}, {"‘", "’"})
-_OPENS_AFTER = frozenset("([{<“‘-–—/=")
+_CURLY = {'"': "“”„‟«»", "'": "‘’‚‛‹›"}
+_OPENS_AFTER = frozenset("([{<“‘„‚«‹-–—/=")
 _UNSEEN = frozenset("\u00a0\u2007\u2009\u202f\u2010\u2011")  # what nobody tells from a blank or a hyphen
 _CODE_SIGNS = frozenset("'\"-`")
 _QUOTES = frozenset("'\"`")
@@ -43,9 +42,8 @@ class CharacterMap:
         _see_family(place, seen)
         self._chars = {char: next(iter(found)) for char, found in seen.items() if len(found) == 1 and char not in found}
         self._both_dashes = (seen.get("-", set()) & _DASHES) if "-" in seen.get("-", ()) else set[str]()
-        self._quotes = {
-            char: sorted(found) for char, found in seen.items() if found in _PAIRS and _are_placed(place, char)
-        }
+        self._quotes = {char: pair for char in _CURLY if len(seen.get(char, ())) > 1 and (pair := _pair(place, char))}
+        self._sides = {_opens(place.old[: unit.old_start]) for unit in place.units if place.old[unit.old_start] == '"'}
         self._widens = any(_HALF_OF.get(file) == char for char, file in self._chars.items())
         self._place = place
         self._known = frozenset(place.old)
@@ -120,6 +118,8 @@ class CharacterMap:
         if char in self._apostrophes and not _is_apostrophe(body, at):
             return char
         is_other_style = char != file and char in _QUOTES and file in _QUOTES
+        if char == '"' and file in _CURLY[char] and _opens(before + body[:at]) not in self._sides:
+            raise UncleanError("a new line has a quote that opens where old_string has those that close, or closes")
         if char == '"' and file == "'" and _is_apostrophe(body, at):
             return file
         if is_other_style and (_is_apostrophe(body, at) or "\\'" in body or '\\"' in body):
@@ -233,13 +233,19 @@ def _are_apostrophes(text: str, quote: str) -> bool:
     return at < 0
 
 
-def _are_placed(place: Place, char: str) -> bool:
-    """Whether every quote that `char` stands for is the opening or the closing one as its place would have it."""
-    return all(
-        (place.text[unit.start] in "“‘") == _opens(place.old[: unit.old_start])
-        for unit in place.units
-        if place.old[unit.old_start : unit.old_end] == char
-    )
+def _pair(place: Place, char: str) -> tuple[str, str] | None:
+    """Return the opening and the closing quote of the file that `char` stands for, with the blanks within them that
+    `old` hasn't; None where these aren't told by what is before each.
+    """
+    found: tuple[set[str], set[str]] = set(), set()
+    for at, unit in enumerate(place.units):
+        if place.old[unit.old_start : unit.old_end] == char:
+            opens, file = _opens(place.old[: unit.old_start]), place.text[unit.start : unit.end]
+            ours, theirs = place.gaps[at - (not opens)] if 0 <= at - (not opens) < len(place.gaps) else ("", "")
+            blank = theirs if theirs != ours and "\n" not in ours + theirs else ""
+            found[not opens].add(file + blank if opens else blank + file)
+    opening, closing = (next(iter(each)) if len(each) == 1 else "" for each in found)
+    return (opening, closing) if opening and closing and opening != closing else None
 
 
 def _see_family(place: Place, seen: dict[str, set[str]]) -> None:

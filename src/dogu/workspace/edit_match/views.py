@@ -119,8 +119,8 @@ def _kept(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
 
 
 _SAME = {
-    "'": "\u2018\u2019\u201a\u201b\u2032\u00b4\u02bc",
-    '"': "\u201c\u201d\u201e\u201f\u2033",
+    "'": "\u2018\u2019\u201a\u201b\u2032\u00b4\u02bc\u2039\u203a",
+    '"': "\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb",
     "-": "\u2010\u2011\u2012\u2013\u2014\u2015\u2212",
     "~": "\u301c",
     "\u00b7": "\u30fb\uff65\u2022",
