@@ -240,3 +240,8 @@ def test_nothing_is_written_where_the_changed_line_isnt_there(case: tuple[str, s
     found = match_edit(rest, old, new)
     assert isinstance(found, Refusal)
     assert found.why in (Why.NO_MATCH, Why.UNCLEAR)
+
+
+def test_a_long_line_that_is_there_twice_isnt_known_by_itself() -> None:
+    old = PROSE.replace("editor", "editors")
+    assert written(PROSE + "Other text.\n" + PROSE, old, old.replace("You", "We")) is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 import pytest
 
 from dogu.workspace.edit_match import Edit, Refusal, match_edit, spliced
@@ -189,3 +191,24 @@ def test_without_any_indentation_nobody_knows_how_deep_a_new_block_is() -> None:
     old = "return b\nc()\nd()"
     assert is_refused(text, old, "return b\nif e(\nx\n):\nreturn c\nd()", "a.py")
     assert after(text, old, "return b\ne()\nd()", "a.py") == text.replace("c()", "e()")
+
+
+def test_numbers_and_fences_are_taken_away_from_what_is_garbled_otherwise_too() -> None:
+    text = "#include <direct.h>\n#endif\n#include <float.h>\nint a = b && c;\n"
+    sent = html.escape(text, quote=False)
+    new = sent.replace("#endif", html.escape("#include <path.h>", quote=False) + "\n#endif")
+    wanted = text.replace("#endif", "#include <path.h>\n#endif")
+    for garble in (numbered, fenced):
+        found = match_edit(text, garble(sent), garble(new), path="a.c")
+        assert isinstance(found, Edit)
+        assert spliced(text, found.replacements) == wanted
+    found = match_edit(text, numbered(sent), html.escape(numbered(new)), path="a.c")
+    assert isinstance(found, Refusal)
+
+
+def numbered(text: str) -> str:
+    return "".join(f"{number:6}→{line}\n" for number, line in enumerate(text.splitlines(), 41))
+
+
+def fenced(text: str) -> str:
+    return f"```c\n{text}```\n"

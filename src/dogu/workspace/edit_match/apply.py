@@ -12,12 +12,13 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 
-from dogu.workspace.edit_match.alignment import Place, Unit, has_comment
+from dogu.workspace.edit_match.alignment import Place, Unit, has_comment, word_chars
 from dogu.workspace.edit_match.characters import CharacterMap
 from dogu.workspace.edit_match.indentation import OPENERS, indent_of, indentation_map
 from dogu.workspace.edit_match.merge import merged
 from dogu.workspace.edit_match.result import Replacement, UncleanError
 from dogu.workspace.edit_match.rows import Row, Rows, opcodes, shared_lines, terms_of
+from dogu.workspace.edit_match.tables import Columns, even_columns, evened
 from dogu.workspace.edit_match.verify import verify
 from dogu.workspace.edit_match.views import fold
 
@@ -26,6 +27,7 @@ _STYLES = str.maketrans('"`', "''")
 _AROUND_CHARS = 5000
 _LONG_CHARS = 100_000
 _MARGIN_LINES = 300
+_FEWEST_WORD_CHARS = 8
 
 
 def weave(place: Place, new: str, *, keep_garbled: bool = False, as_file: bool | None = None) -> list[Replacement]:
@@ -203,7 +205,7 @@ class _Weaver:
 
     def _hunk(self, old: range, new: range) -> list[Replacement]:
         """Write the lines `new` where the rows `old` stand."""
-        body = [self._render(j, partner, old) for j, partner in self._partners(old, new)]
+        body = [self._evened(self._render(j, partner, old)) for j, partner in self._partners(old, new)]
         held = [i for i in old if self.rows[i].is_held]
         if not held:
             return self._insertion(old.start, body) if body else []
@@ -322,6 +324,8 @@ class _Weaver:
             return list(zip(new, old, strict=True))
         # What is shared within the hunk wins: the same words may stand further away at another depth.
         partner = self.same | {new.start + j: old.start + i for i, j in shared}
+        if old and new and new.start not in partner and self._goes_further(old.start, new.start):
+            partner[new.start] = old.start
         return [(j, partner.get(j)) for j in new]
 
     def _moved_from(self, j: int) -> int | None:
@@ -329,10 +333,25 @@ class _Weaver:
         rows = [i for i, row in enumerate(self.rows) if row.units and row.text.rstrip() == self.new[j].rstrip()]
         return rows[0] if len({self.at.file_indent(i) for i in rows}) == 1 else None
 
+    def _goes_further(self, i: int, j: int) -> bool:
+        """Whether a new line is a row with more behind it, as where it was joined with what is below."""
+        row, line = self.rows[i], self.new[j].strip()
+        return bool(row.units) and word_chars(row.text) >= _FEWEST_WORD_CHARS and line.startswith(row.text.strip())
+
+    def _evened(self, line: str) -> str:
+        """Return a line that is a row of a table as wide as the file's rows are, where the model's aren't."""
+        return evened(line, self.columns) if self.columns and "|" in line else line
+
+    @cached_property
+    def columns(self) -> Columns | None:
+        """Return the columns of the table that the place is of."""
+        held = (row for row in self.rows if row.units and row.first == row.last)
+        return even_columns((row.text, self.at.line(row.first)) for row in held)
+
     def _render(self, j: int, partner: int | None, old: range) -> str:
         line = self.new[j].rstrip() if self.pads_lines else self.new[j]
         if not line.strip():
-            return line
+            return self._blanks(line)
         indent = indent_of(line)
         body = line[len(indent) :]
         if not self.terms.words:
@@ -342,6 +361,11 @@ class _Weaver:
         if self.terms.indentation:
             return indent + body
         return self._place_indent(j, partner, old) + body
+
+    def _blanks(self, line: str) -> str:
+        """Return a line of blanks alone: they follow no depth, but are tabs where the file has tabs for blanks."""
+        written = None if self.terms.indentation or not line else self.indent(line)
+        return written if written and {*written}.isdisjoint(line) else line
 
     def _place_indent(self, j: int, partner: int | None, old: range) -> str:
         indent = indent_of(self.new[j])
@@ -375,7 +399,14 @@ class _Weaver:
         is_alone = row.first == row.last and self.at.is_alone(partner)
         if is_alone and (body == sent.lstrip() or (row.slips and fold(body) == fold(self.at.line(row.first)))):
             return self.at.line(row.first).lstrip()
+        if is_alone and self._only_loses(row, body):
+            return body
         return self._merged(row, body) if self._is_garbled(row) else self.characters.apply(body)
+
+    def _only_loses(self, row: Row, body: str) -> bool:
+        """Whether a line takes the place of one that `old` has just as the file does, and brings nothing."""
+        file = iter(self.at.line(row.first))
+        return row.text.strip() == self.at.line(row.first).strip() and all(char in file for char in body)
 
     def _merged(self, row: Row, body: str) -> str:
         return merged(self.place.text, row, body, self.characters, keeps_spots=self.keep_garbled)

@@ -1,10 +1,10 @@
 r"""Find, read, align, write, verify: the stages in order; the first that finds `old` anywhere decides.
 
 `exact`; then one known garbling of the strings undone (`unescape`), one of what the file has (`variants`), white space
-and look-alikes (`folded`); then two of these at once; then what formatters add (`layout`), lines left out (`elided`)
-and slips (`near`). Each states what it forgives and why that can neither lose nor move content; what an inexact one
-would write is checked by `verify`, which knows nothing of how it came about. Several ways to read the strings are
-judged by the text they lead to: where that is the same they agree, where it isn't the edit is refused.
+and look-alikes (`folded`); then two of these at once; then what formatters add (`layout`, `wrapped`), lines left out
+(`elided`) and slips (`near`). Each states what it forgives and why that can neither lose nor move content; what an
+inexact one would write is checked by `verify`, which knows nothing of how it came about. Several ways to read the
+strings are judged by the text they lead to: where that is the same they agree, where it isn't the edit is refused.
 
 All of them see text whose lines end in `\n`; what they write gets the line endings of its place here.
 """
@@ -48,6 +48,7 @@ from dogu.workspace.edit_match.unescape import (
 )
 from dogu.workspace.edit_match.variants import find_variant
 from dogu.workspace.edit_match.views import FoldedText, fold, settle_endings, with_newlines
+from dogu.workspace.edit_match.wrapped import rewrapped
 from dogu.workspace.text.omission import find_dots, find_emptied, find_left_out, find_omission
 
 LineSpan = tuple[int, int]
@@ -299,6 +300,11 @@ class _Matcher:
     def _elided(self, wanted: Wanted) -> Outcome:
         return find_elided(self._folded, *wanted)
 
+    def _read_again(self, wanted: Wanted) -> Outcome:
+        """Find strings that are garbled in a second way, too; numbers within numbered lines are the file's."""
+        ways = [way for way in readings(wanted.old, wanted.new) if way.stage != NUMBERS_STAGE]
+        return self._agreed(ways, wanted, self._normalised)
+
     def _near(self, wanted: Wanted) -> Outcome:
         from dogu.workspace.edit_match.typos import find_near  # with it comes rapidfuzz, which few edits need
 
@@ -313,7 +319,9 @@ class _Matcher:
             or self._agreed(ways, sent, self._normalised)
             or find_variant(self._text, *wanted, folds=True)
             or self._agreed([*laid_out(self._folded, *sent[:2])], sent, self._normalised)
+            or self._agreed([*rewrapped(self._folded, *sent[:2])], sent, self._normalised)
             or self._agreed([*half_made(*sent[:2])], sent, self._normalised)
+            or self._agreed([way for way in ways if way.stage not in ESCAPE_STAGES], sent, self._read_again)
             or self._elided(wanted)
             or self._near(wanted)
             or self._agreed(ways, sent, self._elided)
@@ -360,7 +368,10 @@ class _Matcher:
         way, outcome = found[0]
         if len(texts) == 1 and (way.is_sure or len([other for other, _ in found if other.old == way.old]) > 1):
             return replace(
-                outcome, stage=way.stage, forgiven=(way.forgiven, *outcome.forgiven), read=(way.old, way.new)
+                outcome,
+                stage=way.stage,
+                forgiven=(way.forgiven, *outcome.forgiven),
+                read=outcome.read or (way.old, way.new),
             )
         stages = dict.fromkeys(other.stage for other, _ in found)
         reason = (

@@ -11,13 +11,14 @@ it: a word, some brackets, a line left out. And in a long line a word that the c
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from rapidfuzz import process
-from rapidfuzz.distance import Indel
+from rapidfuzz.distance import OSA, Indel
 
 from dogu.language import sentence
 from dogu.workspace.edit_match.alignment import Place, Unit, align_folded, opened, word_chars
@@ -40,9 +41,11 @@ from dogu.workspace.edit_match.slips import (
     slip_between,
     typing_error,
 )
+from dogu.workspace.edit_match.tables import is_rule
 from dogu.workspace.edit_match.views import fold
 
 STAGE = sentence("near")
+_WIDTHS = sentence("the width of columns")
 DROPPED = sentence("a line left out where nothing changes")
 _FEWEST_LINES = 2
 _BESIDE_LINES = 30
@@ -51,6 +54,7 @@ _FEWEST_EXACT_LINES = 2
 _FEWEST_EXACT_WORD_CHARS = 8
 _FEWEST_TELLING_CHARS = 15
 _MOST_SLIPS = 2
+_CODE = re.compile(r"[={};]|\w\(|->|::")
 _STATEMENT_ENDS = ";,"
 _MOST_LEFT_OUT = 3
 _LEAST_GAP_CHARS = 6
@@ -151,9 +155,7 @@ def _fit(index: LineIndex, lines: Sequence[_Line], start: int) -> _Window | None
     for line in lines:
         while 0 <= number < len(index.keys):
             exact = index.keys[number] == line.key
-            is_other = line.key in known or line.key in index.keys[number + 1 : number + 1 + _MOST_LEFT_OUT]
-            slip = "" if exact or is_other else slip_between(line.text, index.line(number), index.text)
-            slip = slip or _otherwise(index, line, number, is_exact=exact)
+            slip = _slip(index, line, number, is_known=line.key in known)
             if exact or slip:
                 pairs.append(_Pair(line, number, slip))
                 break
@@ -165,6 +167,16 @@ def _fit(index: LineIndex, lines: Sequence[_Line], start: int) -> _Window | None
         number += 1
     window = _Window(pairs, left_out, dropped)
     return window if len(pairs) == len(lines) and _is_likely(index, window) else None
+
+
+def _slip(index: LineIndex, line: _Line, number: int, *, is_known: bool) -> str:
+    """Name the slip by which a line is otherwise than the file; empty for none, and where it is another line."""
+    file = index.line(number)
+    if index.keys[number] != line.key and is_rule(line.text, file):
+        return _WIDTHS
+    is_other = is_known or line.key in index.keys[number : number + 1 + _MOST_LEFT_OUT]
+    slip = "" if is_other else slip_between(line.text, file, index.text)
+    return slip or _otherwise(index, line, number)
 
 
 def _may_be_dropped(index: LineIndex, line: _Line, number: int) -> bool:
@@ -179,12 +191,12 @@ def _may_be_dropped(index: LineIndex, line: _Line, number: int) -> bool:
     return is_whole and own in (above, below) and own >= below and word_chars(line.key) >= _FEWEST_WORD_CHARS
 
 
-def _otherwise(index: LineIndex, line: _Line, number: int, *, is_exact: bool) -> str:
+def _otherwise(index: LineIndex, line: _Line, number: int) -> str:
     """Name the slip of a line that has a word or some brackets otherwise than the file, where the line only stays, or
     is so long that it is known by the rest; empty where it may be another line.
     """
     file = index.line(number)
-    if is_exact:  # but for a blank between ideographs
+    if line.key == index.keys[number]:  # but for a blank between ideographs
         return OTHERWISE if line.stays and _have_blanks_otherwise(line.text, file) else ""
     found = None if line.key in index.keys else difference(line.text, file)
     if found is None or not _is_enough(found, line, index, number):
@@ -198,19 +210,26 @@ def _is_enough(found: Difference, line: _Line, index: LineIndex, number: int) ->
     """Whether the rest of a line is enough to know it by, and the word that differs names nothing else."""
     file = index.line(number)
     is_head = number + 1 < len(index.keys) and len(indent_of(index.line(number + 1))) > len(indent_of(file))
-    words, share = (4, 0.75) if found.is_close and not is_head else (6, 0.85)
-    has_word = found.ours != "" or found.theirs != ""
     if not line.stays:
         words, share = 8, 0.9
-    elif not has_word:
-        words = 2
-    if found.words < words or found.share < share or not (line.stays or (has_word and found.is_close)):
+    elif found.ours or found.theirs:
+        words, share = (4, 0.75) if found.is_close and not is_head else (6, 0.85)
+    else:
+        words, share = 2, 0.75
+    if found.words < words or found.share < share or not (line.stays or _is_small(found, file)):
         return False
     if is_head and found.theirs and found.theirs in WORDS.findall(file.partition("(")[0]):
         return False  # what a block's head names
     counts = Counter(WORDS.findall(index.text))
     is_named = any(len(word) >= _FEWEST_EXACT_WORD_CHARS and counts[word] == 1 for word in WORDS.findall(line.text))
     return is_named or not (found.ours and found.theirs) or counts[found.ours] == 0
+
+
+def _is_small(found: Difference, file: str) -> bool:
+    """Whether a line that changes may have such a difference: a letter or the case of a word, in text a word lost."""
+    if found.ours and found.theirs:
+        return found.ours.lower() == found.theirs.lower() or OSA.distance(found.ours, found.theirs) <= 1
+    return found.theirs != "" and _CODE.search(file) is None
 
 
 def _have_blanks_otherwise(ours: str, theirs: str) -> bool:
@@ -249,7 +268,8 @@ def _is_placed(index: LineIndex, window: _Window) -> bool:
     """
     for pair in window.slips:
         if not pair.line.stays:
-            return _otherwise(index, pair.line, pair.number, is_exact=False) != ""
+            is_one = index.keys.count(index.keys[pair.number]) == 1
+            return is_one and _otherwise(index, pair.line, pair.number) != ""
     for run in _runs(window):
         keys = [pair.line.key for pair in run]
         times = (index.keys[at : at + len(keys)] == keys for at, key in enumerate(index.keys) if key == keys[0])
