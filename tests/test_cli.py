@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dogu.cli import main
-from dogu.commands import about
+from dogu.commands import about, command_line
 from dogu.language import LANGUAGES
 from dogu.serve.exit_codes import ExitCode
 
@@ -110,3 +110,8 @@ def test_the_version_is_told_whatever_stands_beside_it(
         main(words.split())
     assert ended.value.code == 0
     assert capsys.readouterr().out == printed(capsys, monkeypatch, tmp_path, "--version")
+
+
+def test_what_stands_behind_two_dashes_is_no_option() -> None:
+    space = command_line._parsed("undo", ["undo", "--preview", "--", "--force"], None)
+    assert (space.call, space.force, space.preview) == ("--force", False, True)

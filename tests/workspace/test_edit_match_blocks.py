@@ -60,9 +60,11 @@ def test_a_string_does_not_begin_with_an_entity(quote: str) -> None:
     assert after(text, "#define B 2", kept, "/a.h") == text.replace("#define B 2", kept)
 
 
-def test_numbered_blank_lines_are_lines_too() -> None:
-    text = '"""A role.\n\nValues depend.\n"""\na = 1\n'
-    assert after(text, '1: """A role.\n2: ', '"""The role.\n\n') == text.replace("A role", "The role")
+def test_a_numbered_blank_line_at_the_end_is_the_one_that_new_string_ends_in() -> None:
+    text = 'f()\n\nreturn False\n}\n\n"""A role.\n"""\n'
+    old = "2\t\n3\treturn False\n4\t}\n5\t"
+    made = text.replace("False\n}\n", "True\n}\n\ng()\n")
+    assert after(text, old, "\nreturn True\n}\n\ng()\n") == made
 
 
 def test_a_new_line_among_others_at_no_depth_is_as_deep_as_what_it_replaces_or_what_is_on_both_sides() -> None:

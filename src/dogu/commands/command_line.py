@@ -83,8 +83,12 @@ def _imported(name: str) -> ModuleType:
 
 
 def _parsed(name: str, words: list[str], given: Namespace | None) -> Namespace:
+    words = words[1:] if name else words
     try:
-        space = command_parser(name).parse_intermixed_args(words[1:] if name else words, given)
+        parser = command_parser(name)
+        # Options may stand anywhere, but behind `--` are none, which an intermixed line's two passes forget.
+        parse = parser.parse_args if "--" in words else parser.parse_intermixed_args
+        space = parse(words, given)
     except SystemExit as ended:
         if ended.code == 2 and not name:
             _tell_as_json(words, "usage", str(ended.__context__ or ""))

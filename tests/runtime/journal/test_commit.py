@@ -16,8 +16,10 @@ import pytest
 from anyio import to_thread
 
 from dogu.contract.confirmation import Answer, CallContext, Confirmation
+from dogu.contract.errors import ErrorKind, ToolError
 from dogu.runtime.journal import Journal, Keeping
 from dogu.runtime.journal.choice import Consent, Wanted
+from dogu.runtime.journal.remains import noted
 from dogu.tools.run_shell_command import ApprovedCommand, RunShellCommand, RunShellCommandArgs, ShellLimits
 from dogu.workspace.launcher.layers import holds_renames
 from dogu.workspace.layer.command import CommandLayers
@@ -948,6 +950,31 @@ async def test_a_commit_meanwhile_leaves_the_repository_as_one(place: Place) -> 
     assert log.stdout == b"1\n"
     assert "(somebody changed it since the command began)." in told
     assert "(it belongs with another file in its folder that stays as it is)." in told
+
+
+async def test_a_folder_that_somebody_made_meanwhile_is_not_replaced(place: Place) -> None:
+    theirs = place.root / "theirs"
+    told = await place.run("echo c > theirs; ln -s a link; echo said; sleep 0.4", lambda _: theirs.mkdir(exist_ok=True))
+    assert theirs.is_dir()
+    assert (place.root / "link").is_symlink()
+    assert "Not changed: theirs (somebody changed it since the command began)." in told
+
+
+async def test_a_folder_in_whose_place_the_command_puts_a_file_goes(place: Place) -> None:
+    told = await place.run("rm -rf d; echo c > d")
+    assert (place.root / "d").read_text() == "c\n"
+    assert "Not changed" not in told
+    assert (await to_thread.run_sync(place.journal.undo)).done
+    assert (place.root / "d").is_dir()
+
+
+def test_what_is_refused_before_it_began_leaves_no_note_of_a_kill(tmp_path: Path) -> None:
+    with pytest.raises(ToolError), noted(str(tmp_path / "pending"), str(tmp_path / "session"), ()):
+        raise ToolError(ErrorKind.NOT_FOUND, "nothing to undo")
+    assert os.listdir(tmp_path / "pending") == []
+    with pytest.raises(KeyError), noted(str(tmp_path / "pending"), str(tmp_path / "session"), ()):
+        raise KeyError
+    assert len(os.listdir(tmp_path / "pending")) == 1
 
 
 async def test_git_s_own_lock_holds_a_command_and_an_undo(place: Place) -> None:

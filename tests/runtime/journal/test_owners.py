@@ -182,3 +182,39 @@ def test_what_is_anothers_goes_back_as_it_is_or_comes_back_as_the_users_own(home
     assert tree() == before | {"gone": (stat.S_IFREG | 0o644, _SOMEBODY, _SOMEBODY, "gone\n")}
     dogu("redo")
     assert tree() == after
+
+
+def test_in_a_folder_of_a_group_that_is_not_the_users_a_command_does_what_it_does_without_a_layer(
+    home_of_nobody: Path,
+) -> None:
+    python = python_of_nobody(home_of_nobody)
+    if not python:
+        pytest.skip("nobody may read the program or its tests here")
+    root = home_of_nobody / "w"
+    shared = root / "shared"
+    shared.mkdir(parents=True)
+    (shared / "f").write_text("f\n")
+    for path in (home_of_nobody, root):
+        os.chown(path, _SOMEBODY, _SOMEBODY)
+    for path in (shared, shared / "f"):
+        os.chown(path, _SOMEBODY, 33)
+    shared.chmod(0o2775)
+
+    def dogu(*args: str) -> str:
+        ran = run_as_nobody(home_of_nobody, python, "-m", "dogu", *args, user=_SOMEBODY, cwd=root)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return ran.stdout
+
+    def call(command: str) -> str:
+        return dogu("call", "--approval-mode", "yolo", "run_shell_command", json.dumps({"command": command}))
+
+    assert "another user or group" in call("mkdir shared/n; echo z >> shared/f")
+    assert (shared / "f").read_text() == "f\nz\n"
+    assert (shared / "n").stat().st_gid == 33
+    dogu("undo")
+    assert [(path.name, path.read_text(), path.stat().st_gid) for path in shared.iterdir()] == [("f", "f\n", 33)]
+
+    os.chown(root, _SOMEBODY, 33)
+    root.chmod(0o2775)
+    call("echo z > new")
+    assert ((root / "new").stat().st_gid, root.stat().st_gid, stat.S_IMODE(root.stat().st_mode)) == (33, 33, 0o2775)

@@ -44,7 +44,8 @@ class Folders:
             return told("the folder has been replaced since the command began")
         if seen.status is None:
             return told("somebody removed it since the command began") if change.was_there and change.source else ""
-        if stat.S_ISDIR(seen.status.st_mode):
+        is_replaced = change.source and not change.was_there and not change.is_folder
+        if stat.S_ISDIR(seen.status.st_mode) and not is_replaced:
             return ""  # its time says only that something in it changed, and that is looked at by itself
         return told("somebody changed it since the command began") if self._is_newer(seen.status) else ""
 

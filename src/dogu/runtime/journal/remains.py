@@ -8,6 +8,7 @@ import time
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 
+from dogu.contract.errors import ToolError
 from dogu.language import told
 from dogu.runtime.journal.entries import Entries
 from dogu.runtime.journal.log import FILE_NAME, JournalLog
@@ -53,10 +54,16 @@ def noted(pending: str, folder: str, sources: Iterable[str]) -> Generator[None]:
         for layer in markers:
             with suppress(OSError):
                 os.close(fs.open(os.path.join(layer, COMMITTING), os.O_WRONLY | os.O_CREAT | fs.O_CLOEXEC, 0o600))
-        yield
+        failed: ToolError | None = None
+        try:
+            yield
+        except ToolError as error:  # before anything was done: what a path can't be made is told with the others
+            failed = error
         for name in (*(os.path.join(layer, COMMITTING) for layer in markers), path):
             with suppress(OSError):
                 fs.unlink(name)
+        if failed is not None:
+            raise failed
     finally:
         os.close(descriptor)
 

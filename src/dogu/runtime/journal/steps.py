@@ -120,7 +120,8 @@ def with_owners(steps: Sequence[Step]) -> list[Step]:
             return step
         if target.kind in ("file", "link") and (source := lying.pop(_known_by(target), "")):
             return msgspec.structs.replace(step, source=source)
-        mode = target.mode if target.mode == UNKNOWN_MODE else target.mode & ~(stat.S_ISUID | stat.S_ISGID)
+        is_plain = target.mode == UNKNOWN_MODE or target.kind == "folder"
+        mode = target.mode if is_plain else target.mode & ~(stat.S_ISUID | stat.S_ISGID)
         target = msgspec.structs.replace(target, owner=UNKNOWN_OWNER, mode=mode)
         return msgspec.structs.replace(step, target=target, is_ours=True)
 

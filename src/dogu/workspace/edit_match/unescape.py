@@ -370,13 +370,17 @@ _LISTED_NUMBERS = [  # what may be a list's too: for several lines, each with th
 
 
 def _numbered(read: str, new: str, style: re.Pattern[str]) -> Iterator[Reading]:
-    """Yield both without numbers: whole lines, whatever has become of the last one's break."""
+    """Yield both without numbers: whole lines, where one of them has lost the last one's break."""
     stage, forgiven = NUMBERS_STAGE, sentence("line numbers before the lines")
     new_read = _without_numbers(new, style) if new else new
     if new_read is None and not any(style.match(line) for line in new.split("\n")):
-        new_read = f"{new}\n" if new and not new.endswith("\n") else new
+        new_read = new
     if new_read is not None:
-        yield Reading(stage, forgiven, read, new_read, True)
+        yield Reading(stage, forgiven, _whole(read), _whole(new_read), True)
+
+
+def _whole(lines: str) -> str:
+    return f"{lines}\n" if lines and not lines.endswith("\n") else lines
 
 
 def _body(text: str) -> tuple[list[str], str]:
@@ -385,18 +389,16 @@ def _body(text: str) -> tuple[list[str], str]:
 
 
 def _without_numbers(text: str, style: re.Pattern[str]) -> str | None:
-    """Return the text without the numbers before its lines, each of them with its break; None unless each line has one
-    and they don't go down.
-    """
+    """Return the text without the numbers before its lines; None unless each line has one and they don't go down."""
     first = text.partition("\n")[0]
     if not style.match(first) and not style.match(first + "  "):
         return None
-    lines, _ = _body(text)
+    lines, end = _body(text)
     found = [style.match(line) or style.match(line + "  ") for line in lines]
     numbers = [int(match[1]) for match in found if match]
     if len(numbers) < len(lines) or any(after < before for before, after in pairwise(numbers)):
         return None
-    return "".join(f"{line[match.end() :]}\n" for line, match in zip(lines, found, strict=True) if match)
+    return "\n".join(line[match.end() :] for line, match in zip(lines, found, strict=True) if match) + end
 
 
 def _without_diff_signs(old: str, new: str) -> Iterator[Reading]:

@@ -115,7 +115,7 @@ def make(roots: Sequence[str], beside: str) -> Layers | None:
     the command starts.
     """
     outermost = [root for root in roots if not any(places.is_in(root, [other]) for other in roots if other != root)]
-    if not outermost or mounts_below(outermost) or places.listening(outermost):
+    if not outermost or mounts_below(outermost) or places.listening(outermost) or any(map(_is_anothers, outermost)):
         return None
     made: list[Layer] = []
     beside = os.path.realpath(beside)
@@ -137,6 +137,8 @@ def why_none(roots: Sequence[str], beside: str) -> str:
         return told("another file system is mounted inside")
     if places.listening(roots):
         return told("a program listens on a socket inside")
+    if any(map(_is_anothers, roots)):
+        return told("it belongs to another user or group")
     layers = make(roots, beside)
     if layers is None:
         return told("neither the sessions' folder nor the one beside the root can hold them (same mount, 1 GB free)")
@@ -185,6 +187,12 @@ def _place(root: str, beside: str) -> str | None:
         free = os.statvfs(place)
         return place if free.f_bavail * free.f_frsize >= _ROOM_BYTES else None
     return None
+
+
+def _is_anothers(root: str) -> bool:
+    """Whether a layer would show the root as nobody's, and could have nothing made in it: the superuser's wouldn't."""
+    status = os.stat(root)
+    return os.geteuid() != 0 and (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid())
 
 
 def shared_place(root: str) -> str:

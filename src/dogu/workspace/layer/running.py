@@ -38,6 +38,9 @@ __all__ = ["CommandLayers", "CommandRunner", "Ending", "How", "Settled", "check_
 _MOST_READ_CHARS = 20_000
 _BOUNDARY = ("cross-device", "EXDEV", "hardlink different from source")  # the last is git's
 
+# What only overlayfs answers to who opens or makes a file: it can't copy one whose owner its user namespace hasn't.
+_OVERFLOW = ("Value too large for defined data type", "EOVERFLOW", "os error 75", "Errno 75")
+
 
 class _Unfit(msgspec.Struct, frozen=True):
     """Why a command doesn't do in a layer what it does without: said when it was run `without`, when calling it `again`
@@ -81,6 +84,21 @@ _HAS_NAMES = _Unfit(
     ),
     _OTHER_NAMES,
     _OTHER_NAMES,
+)
+
+_OF_OTHERS = _Unfit(
+    sentence(
+        "It changes what belongs to another user or group, which a layer of yours can't hold, so it ran without one: "
+        "`dogu undo` leaves what somebody else may have changed, unless you add `--unsure`."
+    ),
+    sentence(
+        "What belongs to another user or group can't be changed in the layer this ran in: call it again, and it runs "
+        "without one."
+    ),
+    sentence(
+        "What belongs to another user or group can't be changed in a layer, so its changes can't be shown before they "
+        "are kept."
+    ),
 )
 
 
@@ -171,6 +189,8 @@ class CommandRunner:
         """Say why the command would have done something else without its layer; None where it wouldn't."""
         if _wanted_to_rename(result):
             return _RENAMES
+        if any(word in result.stderr[-_MOST_READ_CHARS:] for word in _OVERFLOW):
+            return _OF_OTHERS
         if ending is Ending.DISCARD:
             return None
         pids = result.background_pids
