@@ -7,7 +7,7 @@ from contextlib import suppress
 from dogu.workspace import fs
 from dogu.workspace.system import IS_LINUX
 
-KEPT_XATTRS = ("user.", "system.posix_acl_", "security.capability")
+KEPT_XATTRS = ("user.", "trusted.", "system.posix_acl_", "security.capability")
 LAYERS_XATTRS = ("user.overlay.", "trusted.overlay.")
 # A name need not be text, and is recorded as such: its stray bytes as characters that no name has, in private use.
 _STRAY = {0xDC80 + byte: 0x10FF00 + byte for byte in range(128)}

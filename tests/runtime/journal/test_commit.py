@@ -952,6 +952,27 @@ async def test_a_commit_meanwhile_leaves_the_repository_as_one(place: Place) -> 
     assert "(it belongs with another file in its folder that stays as it is)." in told
 
 
+async def test_a_file_taken_back_alone_brings_its_folder_which_a_redo_takes_away(place: Place) -> None:
+    await place.run("mv d moved")
+    after = sorted(map(str, place.root.rglob("*")))
+    report = await to_thread.run_sync(lambda: place.journal.undo(Wanted(path=str(place.root / "d/e/f"))))
+    assert (place.root / "d/e/f").exists(), report
+    assert report.done
+    assert (await to_thread.run_sync(place.journal.redo)).done
+    assert sorted(map(str, place.root.rglob("*"))) == after
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser sees such attributes")
+async def test_attributes_of_the_superuser_come_back(place: Place) -> None:
+    try:
+        os.setxattr(place.root / "a", "trusted.mine", b"1")
+    except OSError:
+        pytest.skip("this file system or container has none")
+    await place.run("rm a; echo another > a")
+    assert (await to_thread.run_sync(place.journal.undo)).done
+    assert os.getxattr(place.root / "a", "trusted.mine") == b"1"
+
+
 async def test_a_folder_that_somebody_made_meanwhile_is_not_replaced(place: Place) -> None:
     theirs = place.root / "theirs"
     told = await place.run("echo c > theirs; ln -s a link; echo said; sleep 0.4", lambda _: theirs.mkdir(exist_ok=True))

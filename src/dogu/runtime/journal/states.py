@@ -224,6 +224,7 @@ def write_xattrs(descriptor: int, wanted: tuple[tuple[str, bytes], ...] | None, 
     marks = LAYERS_XATTRS if has_marks else ()
     ours = marks if wanted is None else (*KEPT_XATTRS, *marks)
     gone = [name for name in present - values.keys() if name.startswith(ours)]
+    gone = [name for name in gone if has_marks or not name.startswith(LAYERS_XATTRS)]
     if not gone and not values:
         return
     with _open_to_its_owner(descriptor):

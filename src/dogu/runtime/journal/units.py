@@ -37,11 +37,13 @@ class Units:
         paths = within(net, wanted)
         if not wanted:
             return paths
-        paths = [*paths, *_homes(net, paths)]
-        if paths != [wanted]:
-            return paths
-        head = self._head_of({path: change.before for path, change in net.items()})
-        return [*paths, *sorted(companions(net, paths, head))]
+        moved = _moved_to(net, paths)
+        moved += _homes(net, [*paths, *moved])
+        if paths == [wanted] and not moved:
+            head = self._head_of({path: change.before for path, change in net.items()})
+            paths += sorted(companions(net, paths, head))
+        paths += moved
+        return [*paths, *_folders_of(net, paths)]
 
     def whole(
         self,
@@ -137,6 +139,27 @@ class Units:
             return self._kept.head(target) if found is None and target is not None and target.kind == "file" else found
 
         return head
+
+
+def _moved_to(net: Mapping[str, PathChange], paths: Collection[str]) -> list[str]:
+    """Return where the files that have left these paths lie now."""
+    came = {
+        change.after.digest: path
+        for path, change in net.items()
+        if change.before.kind == "missing" and change.after.kind == "file" and change.after.size
+    }
+    left = (net[path].before for path in paths if net[path].after.kind == "missing")
+    return sorted({came[each.digest] for each in left if each.digest in came}.difference(paths))
+
+
+def _folders_of(net: Mapping[str, PathChange], paths: Collection[str]) -> list[str]:
+    """Return the folders that went and that these paths need again."""
+    gone = {path for path, change in net.items() if change.before.kind == "folder" != change.after.kind}
+    found: set[str] = set()
+    for path in paths:
+        while (path := os.path.dirname(path)) in gone and path not in found:
+            found.add(path)
+    return sorted(found.difference(paths))
 
 
 def _homes(net: Mapping[str, PathChange], paths: Collection[str]) -> list[str]:
