@@ -336,7 +336,8 @@ class _Weaver:
     def _goes_further(self, i: int, j: int) -> bool:
         """Whether a new line is a row with more behind it, as where it was joined with what is below."""
         row, line = self.rows[i], self.new[j].strip()
-        return bool(row.units) and word_chars(row.text) >= _FEWEST_WORD_CHARS and line.startswith(row.text.strip())
+        words = word_chars(row.text)
+        return bool(row.units) and word_chars(line) > words >= _FEWEST_WORD_CHARS and line.startswith(row.text.strip())
 
     def _evened(self, line: str) -> str:
         """Return a line that is a row of a table as wide as the file's rows are, where the model's aren't."""
