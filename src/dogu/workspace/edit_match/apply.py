@@ -299,11 +299,9 @@ class _Weaver:
         ends_alike = len(body) > blanks and not any(line.strip() for line in body[-blanks:])
         if not ends_alike or not body[0].strip():
             return False
-        from rapidfuzz.distance import Prefix
-
-        alike = Prefix.similarity(body[0], self.at.line(above))
+        alike = self._begins_alike(body[0], above)
         indent = len(indent_of(body[0]))
-        return alike > indent + 1 and alike > Prefix.similarity(body[0], self.at.line(below))
+        return alike > indent + 1 and alike > self._begins_alike(body[0], below)
 
     def _belongs_below(self, above: int, below: int, body: list[str]) -> bool:
         """Whether new lines beside a blank line that `old` leaves out go after it."""
@@ -311,9 +309,12 @@ class _Weaver:
             return True
         if not body[0].strip():
             return False
+        return self._begins_alike(body[-1], below) > self._begins_alike(body[0], above)
+
+    def _begins_alike(self, line: str, number: int) -> int:
         from rapidfuzz.distance import Prefix
 
-        return Prefix.similarity(body[-1], self.at.line(below)) > Prefix.similarity(body[0], self.at.line(above))
+        return Prefix.similarity(line, self.at.line(number))
 
     def _partners(self, old: range, new: range) -> list[tuple[int, int | None]]:
         """Give each new line the row it takes the place of, where that is plain; else one beyond that says the same,
