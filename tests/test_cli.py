@@ -115,3 +115,6 @@ def test_the_version_is_told_whatever_stands_beside_it(
 def test_what_stands_behind_two_dashes_is_no_option() -> None:
     space = command_line._parsed("undo", ["undo", "--preview", "--", "--force"], None)
     assert (space.call, space.force, space.preview) == ("--force", False, True)
+    words = ["mcp-servers", "add", "sums", "--timeout", "5", "--", "sh", "-c", "--", "--json"]
+    space = command_line._parsed("mcp-servers", words, None)
+    assert (space.alias, space.command, space.timeout, space.json) == ("sums", ["sh", "-c", "--", "--json"], 5, False)

@@ -7,7 +7,7 @@ import os
 import sys
 from argparse import ArgumentParser, BooleanOptionalAction, RawDescriptionHelpFormatter
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from dogu.app.options import Options, files_here
 from dogu.commands import about, seconds
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from _typeshed import SupportsWrite
+
+_MARK = "\0"  # no word of a command line has it
 
 
 def run(words: list[str]) -> int:
@@ -85,16 +87,26 @@ def _imported(name: str) -> ModuleType:
 def _parsed(name: str, words: list[str], given: Namespace | None) -> Namespace:
     words = words[1:] if name else words
     try:
-        parser = command_parser(name)
-        # Options may stand anywhere, but behind `--` are none, which an intermixed line's two passes forget.
-        parse = parser.parse_args if "--" in words else parser.parse_intermixed_args
-        space = parse(words, given)
+        space = command_parser(name).parse_intermixed_args(_with_marks(words), given)
     except SystemExit as ended:
         if ended.code == 2 and not name:
             _tell_as_json(words, "usage", str(ended.__context__ or ""))
         raise
     assert space is not None
+    for key, value in vars(space).items():
+        is_list = isinstance(value, list)
+        setattr(space, key, [*map(_without_mark, cast("list[object]", value))] if is_list else _without_mark(value))
     return space
+
+
+def _with_marks(words: list[str]) -> list[str]:
+    """Mark what stands behind `--`, which is no option: the second pass of an intermixed line forgets that."""
+    end = words.index("--") if "--" in words else len(words)
+    return [*words[:end], *(_MARK + word for word in words[end + 1 :])]
+
+
+def _without_mark(value: object) -> object:
+    return value.removeprefix(_MARK) if isinstance(value, str) else value
 
 
 def _tell_as_json(words: list[str], kind: str, why: str) -> None:
