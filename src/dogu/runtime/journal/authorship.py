@@ -120,7 +120,8 @@ class Authorship:
         if old is None or change.after is None or change.after.kind == "folder":
             return True
         first, now, _ = old
-        is_another = first[2:] != (change.after.stamp[2],)  # which was made there since
+        # What was made there since is another, also where it got the number of a folder that went (whose times are 0).
+        is_another = not any(first[:2]) or first[2:] != (change.after.stamp[2],)
         return now != FOREIGN and (is_another or first in self._before)
 
     def _leaves(self, row: SnapshotRow, told_of: tuple[Stamp, int, int]) -> bool:
