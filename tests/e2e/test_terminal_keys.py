@@ -147,7 +147,8 @@ def test_leaving_with_a_job_that_runs_asks_first(program: Program, terminals: Op
         terminal.until(lambda: terminal.text.count("Keep it running?") == 2)
         terminal.until("Enter picks")
         terminal.send("n")
-        assert terminal.ended() == 0
+        status = terminal.ended()
+        assert status == 0, terminal.text[-3000:]
     assert not (program.root / "left").exists()
 
 
