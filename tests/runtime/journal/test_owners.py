@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 
 import pytest
@@ -149,32 +149,75 @@ def test_layers_watch_undo_and_redo_hold_for_one_who_is_not_root(
     assert " passed" in ran.stdout
 
 
-def test_what_is_anothers_goes_back_as_it_is_or_comes_back_as_the_users_own(home_of_nobody: Path) -> None:
-    """Whose owner can't be given again: moved, written to where it stands, or brought back by its content."""
-    python = python_of_nobody(home_of_nobody)
+def somebodys_dogu(home: Path) -> tuple[Callable[..., str], Path]:
+    """Return dogu as one runs it who is neither root nor nobody, and the workspace of theirs that it runs in."""
+    python, root = python_of_nobody(home), home / "w"
     if not python:
         pytest.skip("nobody may read the program or its tests here")
-    root = home_of_nobody / "w"
     root.mkdir()
+    for path in (home, root):
+        os.chown(path, _SOMEBODY, _SOMEBODY)
+
+    def dogu(*args: str, start: Sequence[str] = ("-m", "dogu"), status: int = 0) -> str:
+        ran = run_as_nobody(home, python, *start, *args, user=_SOMEBODY, cwd=root)
+        assert ran.returncode == status, ran.stdout + ran.stderr
+        return ran.stdout
+
+    return dogu, root
+
+
+def calling(command: str) -> tuple[str, ...]:
+    return "call", "--approval-mode", "yolo", "run_shell_command", json.dumps({"command": command})
+
+
+_KILLED = """
+import os, signal, sys
+from dogu.cli import main
+from dogu.runtime.journal.apply import Applier
+
+swap, left = Applier._swap, [int(sys.argv.pop(1))]
+
+def swap_or_die(self, place, step):
+    if not left[0]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    left[0] -= 1
+    swap(self, place, step)
+
+Applier._swap = swap_or_die
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("puts", [0, 1])
+def test_what_is_anothers_is_moved_back_also_where_the_undo_was_killed(home_of_nobody: Path, puts: int) -> None:
+    dogu, root = somebodys_dogu(home_of_nobody)
+    for name in ("theirs", "secret"):
+        (root / name).write_text(f"{name}\n")
+        (root / name).chmod(0o600)
+    dogu(*calling("mv theirs a; mv secret b # until it is watched"))
+    dogu(str(puts), "undo", start=("-c", _KILLED), status=-9)
+    dogu("sessions")
+    assert {path.name: (path.read_text(), path.lstat().st_uid) for path in root.iterdir()} == {
+        "theirs": ("theirs\n", 0),
+        "secret": ("secret\n", 0),
+    }
+
+
+def test_what_is_anothers_goes_back_as_it_is_or_comes_back_as_the_users_own(home_of_nobody: Path) -> None:
+    """Whose owner can't be given again: moved, written to where it stands, or brought back by its content."""
+    dogu, root = somebodys_dogu(home_of_nobody)
     for name, mode in {"theirs": 0o644, "secret": 0o600, "gone": 0o4644, "shared": 0o664}.items():
         (root / name).write_text(f"{name}\n")
         (root / name).chmod(mode)
-    for path in (home_of_nobody, root):
-        os.chown(path, _SOMEBODY, _SOMEBODY)
     os.chown(root / "shared", _SOMEBODY, 0)
 
     def tree() -> dict[str, tuple[int, int, int, str]]:
         stats = {path: path.lstat() for path in sorted(root.iterdir())}
         return {path.name: (at.st_mode, at.st_uid, at.st_gid, path.read_text()) for path, at in stats.items()}
 
-    def dogu(*args: str) -> str:
-        ran = run_as_nobody(home_of_nobody, python, "-m", "dogu", *args, user=_SOMEBODY, cwd=root)
-        assert ran.returncode == 0, ran.stdout + ran.stderr
-        return ran.stdout
-
     before = tree()
     command = "mv theirs a; mv secret b; rm -f gone; echo more >> shared # until it is watched"
-    told = dogu("call", "--approval-mode", "yolo", "run_shell_command", json.dumps({"command": command}))
+    told = dogu(*calling(command))
     after = tree()
     assert after.keys() == {"a", "b", "shared"}
     assert "Can't be undone" not in told
@@ -187,28 +230,15 @@ def test_what_is_anothers_goes_back_as_it_is_or_comes_back_as_the_users_own(home
 def test_in_a_folder_of_a_group_that_is_not_the_users_a_command_does_what_it_does_without_a_layer(
     home_of_nobody: Path,
 ) -> None:
-    python = python_of_nobody(home_of_nobody)
-    if not python:
-        pytest.skip("nobody may read the program or its tests here")
-    root = home_of_nobody / "w"
+    dogu, root = somebodys_dogu(home_of_nobody)
     shared = root / "shared"
-    shared.mkdir(parents=True)
+    shared.mkdir()
     (shared / "f").write_text("f\n")
-    for path in (home_of_nobody, root):
-        os.chown(path, _SOMEBODY, _SOMEBODY)
     for path in (shared, shared / "f"):
         os.chown(path, _SOMEBODY, 33)
     shared.chmod(0o2775)
 
-    def dogu(*args: str) -> str:
-        ran = run_as_nobody(home_of_nobody, python, "-m", "dogu", *args, user=_SOMEBODY, cwd=root)
-        assert ran.returncode == 0, ran.stdout + ran.stderr
-        return ran.stdout
-
-    def call(command: str) -> str:
-        return dogu("call", "--approval-mode", "yolo", "run_shell_command", json.dumps({"command": command}))
-
-    assert "another user or group" in call("mkdir shared/n; echo z >> shared/f")
+    assert "another user or group" in dogu(*calling("mkdir shared/n; echo z >> shared/f"))
     assert (shared / "f").read_text() == "f\nz\n"
     assert (shared / "n").stat().st_gid == 33
     dogu("undo")
@@ -216,5 +246,5 @@ def test_in_a_folder_of_a_group_that_is_not_the_users_a_command_does_what_it_doe
 
     os.chown(root, _SOMEBODY, 33)
     root.chmod(0o2775)
-    call("echo z > new")
+    dogu(*calling("echo z > new"))
     assert ((root / "new").stat().st_gid, root.stat().st_gid, stat.S_IMODE(root.stat().st_mode)) == (33, 33, 0o2775)

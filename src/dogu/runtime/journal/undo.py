@@ -166,11 +166,20 @@ class Restorer:
         steps: list[Step] = []
         applier = self._applier(number, reach)
         replaced = folders_replaced((change.path, change.before, change.after) for change in changes)
+        entry = self._known.calls.get(number)
+        is_undo = entry is not None and entry.is_undo
         for at, change in enumerate(changes):
             try:
-                now, peers = look_at(reach, change.path, change.after), change.before.peers
-                source, is_in_place = change.source, change.is_in_place
-                step = Step(at, change.path, now, change.after, source, is_in_place, bool(source), peers)
+                step = Step(
+                    at,
+                    change.path,
+                    look_at(reach, change.path, change.after),
+                    change.after,
+                    change.source,
+                    is_in_place=change.is_in_place,
+                    has_marks=change.source != "" and not is_undo,
+                    peers=change.before.peers,
+                )
                 step = applier.resumed(step, replaced)
                 steps.append(msgspec.structs.replace(step, now=look_at(reach, change.path, change.after)))
             except ToolError:
