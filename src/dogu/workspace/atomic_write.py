@@ -22,13 +22,12 @@ from dogu.workspace import fs, openat
 from dogu.workspace.digest import digest_of, digest_of_blocks
 from dogu.workspace.openat import Place, is_regular
 from dogu.workspace.pending_writes import PendingWrites, RestoreError, temporary_name
-from dogu.workspace.syscalls import Syscalls, blocks_of, read_all, write_all
+from dogu.workspace.syscalls import CANNOT, Syscalls, blocks_of, move, read_all, write_all
 from dogu.workspace.xattrs import kept_xattrs
 
 LARGEST_BYTES = 1 << 30
 _LOCK_WAIT_S = 10.0
 _LOCK_STEP_S = 0.002
-_CANNOT_EXCHANGE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
 _WRITE_IN_PLACE = (errno.EACCES, errno.EPERM, errno.EBUSY, errno.EXDEV)
 _TRIES = 3
 
@@ -126,22 +125,13 @@ class AtomicWriter:
     def _take_away(self, folder: int, place: Place, old: OldFile) -> None:
         # Under another name first: what another program put there between our look and now is seen, and goes back.
         with self._temporary(folder, place) as name:
-            self._move(folder, place.name, name)
+            move(self._syscalls, folder, place.name, name)
             try:
                 self._check_unchanged(folder, name, place, old)
                 self._sync(folder)
             except BaseException:
-                self._move(folder, name, place.name)
+                move(self._syscalls, folder, name, place.name)
                 raise
-
-    def _move(self, folder: int, old: str, new: str) -> None:
-        try:
-            self._syscalls.rename_to_new(folder, old, new)
-        except OSError as error:
-            if error.errno not in _CANNOT_EXCHANGE:
-                raise
-            self._syscalls.link(folder, old, new)
-            self._syscalls.unlink(folder, old)
 
     @contextmanager
     def _locked(self, place: Place) -> Generator[int]:
@@ -208,7 +198,7 @@ class AtomicWriter:
         try:
             self._syscalls.rename_to_new(folder, temporary, name)
         except OSError as error:
-            if error.errno not in _CANNOT_EXCHANGE:
+            if error.errno not in CANNOT:
                 raise
             self._syscalls.link(folder, temporary, name)
 
@@ -221,7 +211,7 @@ class AtomicWriter:
                 with _in_place_where_refused():
                     self._syscalls.exchange(folder, name, place.name)
             except OSError as error:
-                if error.errno not in _CANNOT_EXCHANGE:
+                if error.errno not in CANNOT:
                     raise
                 self._check_unchanged(folder, place.name, place, old)  # nothing could be put back afterwards
                 with _in_place_where_refused():

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, S
 from contextlib import suppress
 
 from dogu.workspace import fs
+from dogu.workspace.system import own_ids
 from dogu.workspace.text.media import HEAD_BYTES, sniff
 
 _LOCKS = "/proc/locks"
@@ -55,7 +56,7 @@ def untold(paths: Iterable[str], head: Head | None = None) -> set[str]:
 
     Source: fcntl(2): a lease can be taken on one's own files.
     """
-    user = os.geteuid() if hasattr(os, "geteuid") else 0
+    user, _ = own_ids()
     return {path for path in paths if user and _owner(path) not in (user, -1) and _is_data(path, head or head_of)}
 
 

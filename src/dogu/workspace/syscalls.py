@@ -13,6 +13,9 @@ from dogu.workspace import fs
 from dogu.workspace.openat import Place
 from dogu.workspace.system import IS_LINUX, IS_WINDOWS
 
+CANNOT = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
+"""What a file system answers that can neither rename without replacing nor exchange."""
+
 _BLOCK_BYTES = 1 << 20
 _FEW_NAMES = 8
 _TO_SYNC = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
@@ -82,9 +85,9 @@ class Syscalls:
         """Rename within the folder, replacing."""
         fs.rename(old, new, src_dir_fd=folder, dst_dir_fd=folder)
 
-    def link(self, folder: int, old: str, new: str) -> None:
-        """Give a second name within the folder; EEXIST if it is taken."""
-        fs.link(old, new, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    def link(self, folder: int, old: str, new: str, into: int | None = None) -> None:
+        """Give a second name within the folder, or `into` another; EEXIST if it is taken."""
+        fs.link(old, new, src_dir_fd=folder, dst_dir_fd=folder if into is None else into, follow_symlinks=False)
 
     def unlink(self, folder: int, name: str) -> None:
         """Remove a name."""
@@ -97,6 +100,17 @@ class Syscalls:
     def exchange(self, folder: int, one: str, other: str, into: int | None = None) -> None:
         """Let two names, the `other` in `into`, change places at once; EINVAL or ENOSYS where the system can't."""
         fs.exchange(folder, one, other, into)
+
+
+def move(syscalls: Syscalls, folder: int, old: str, new: str, into: int | None = None) -> None:
+    """Rename within the folder, or `into` another, what must not replace anything. Raises OSError."""
+    try:
+        syscalls.rename_to_new(folder, old, new, into)
+    except OSError as error:
+        if error.errno not in CANNOT:
+            raise
+        syscalls.link(folder, old, new, into)
+        syscalls.unlink(folder, old)
 
 
 def write_all(syscalls: Syscalls, descriptor: int, data: bytes) -> None:

@@ -47,6 +47,11 @@ _GET_PATH = 50  # fcntl(2) of macOS
 _LONGEST_PATH_BYTES = 1024
 
 
+def own_ids() -> tuple[int, int]:
+    """Return the user and the group that this process is; (0, 0) on Windows, which has none such."""
+    return (0, 0) if sys.platform == "win32" else (os.geteuid(), os.getegid())
+
+
 def shell_called(program: str) -> str:
     """Return the shell that a setting means here: elsewhere than on Windows always bash."""
     return program if IS_WINDOWS and program != "auto" else DEFAULT_SHELL

@@ -16,7 +16,7 @@ import msgspec
 
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.language import told
-from dogu.runtime.journal.aside import CANNOT, aside_of, folders_replaced, going_late, left_to_do, move, take_aside
+from dogu.runtime.journal.aside import aside_of, folders_replaced, going_late, left_to_do, take_aside
 from dogu.runtime.journal.kept import Kept, take_source
 from dogu.runtime.journal.reach import JournalReach, behind_link
 from dogu.runtime.journal.states import State, make_device, put_attributes, see, times_of
@@ -26,7 +26,7 @@ from dogu.workspace.atomic_write import AtomicWriter, OldFile
 from dogu.workspace.held import git_folder
 from dogu.workspace.openat import LastFolder, Place, is_there
 from dogu.workspace.os_errors import explain
-from dogu.workspace.syscalls import Syscalls, sync_names
+from dogu.workspace.syscalls import CANNOT, Syscalls, move, sync_names
 
 _CANNOT_LINK = (*CANNOT, errno.ENOENT, errno.EXDEV, errno.EMLINK, errno.EPERM)
 _OPEN = os.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK | fs.O_CLOEXEC
@@ -104,7 +104,7 @@ class Applier:
             if step.source and not step.now.state.is_same_as(step.target) and not is_there(step.source):
                 fs.rename(name, step.source, src_dir_fd=place.parent)
             elif step.target.kind == "missing" and step.now.status is None:
-                move(place.parent, name, place.name)
+                move(self._system, place.parent, name, place.name)
             else:
                 self._kept.take_back(step.target, place.parent, name)
         self._let_go()
@@ -129,7 +129,7 @@ class Applier:
         folder, name = self._sources.of(aside)
         try:
             with self._place(step.source) as place:
-                move(folder, name, place.name, place.parent)
+                move(self._system, folder, name, place.name, place.parent)
         except (ToolError, OSError):
             self._kept.take_back(step.target, folder, name)
 
@@ -206,11 +206,11 @@ class Applier:
         else:
             # Under another name first: what somebody put there since we looked is seen, and goes back.
             name = self._name_of(step.number)
-            move(place.parent, place.name, name)
+            move(self._system, place.parent, place.name, name)
             try:
                 self._remove_old(place.parent, name, step)
             except (ToolError, OSError):
-                move(place.parent, name, place.name)
+                move(self._system, place.parent, name, place.name)
                 raise
         if step.target.kind == "missing":
             self._done.append((step.path, told("removed")))
@@ -383,7 +383,7 @@ class Applier:
 
     def _name_new(self, place: Place, name: str) -> None:
         try:
-            move(place.parent, name, place.name)
+            move(self._system, place.parent, name, place.name)
         except FileExistsError:
             raise _changed_now() from None
 

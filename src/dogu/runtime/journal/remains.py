@@ -54,18 +54,20 @@ def noted(pending: str, folder: str, sources: Iterable[str]) -> Generator[None]:
         for layer in markers:
             with suppress(OSError):
                 os.close(fs.open(os.path.join(layer, COMMITTING), os.O_WRONLY | os.O_CREAT | fs.O_CLOEXEC, 0o600))
-        failed: ToolError | None = None
         try:
             yield
-        except ToolError as error:  # before anything was done: what a path can't be made is told with the others
-            failed = error
-        for name in (*(os.path.join(layer, COMMITTING) for layer in markers), path):
-            with suppress(OSError):
-                fs.unlink(name)
-        if failed is not None:
-            raise failed
+        except ToolError:  # before anything was done: a path that can't be done is told with the others
+            _forget(path, markers)
+            raise
+        _forget(path, markers)
     finally:
         os.close(descriptor)
+
+
+def _forget(note: str, layers: Iterable[str]) -> None:
+    for name in (*(os.path.join(layer, COMMITTING) for layer in layers), note):
+        with suppress(OSError):
+            fs.unlink(name)
 
 
 def interrupted(pending: str) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ from dogu.workspace import fs
 from dogu.workspace.digest import digest_of, digest_of_blocks
 from dogu.workspace.git_index import digest_of_index
 from dogu.workspace.openat import Place
-from dogu.workspace.system import IS_LINUX
+from dogu.workspace.system import IS_LINUX, own_ids
 from dogu.workspace.xattrs import KEPT_XATTRS, LAYERS_XATTRS, as_named, read_xattrs
 
 StateKind = Literal["missing", "file", "link", "folder", "fifo", "device", "other"]
@@ -114,7 +114,7 @@ class State(msgspec.Struct, frozen=True, array_like=True):
 
 def can_be_given(owner: tuple[int, int]) -> bool:
     """Whether what we make can have this owner: only the superuser gives what is his to others."""
-    user, group = _own()
+    user, group = own_ids()
     return user == 0 or owner == UNKNOWN_OWNER or (user == owner[0] and owner[1] in (group, *os.getgroups()))
 
 
@@ -122,14 +122,10 @@ def is_owner(one: tuple[int, int], other: tuple[int, int]) -> bool:
     """Whether both may be the same: in a user namespace, all that aren't its own user and group look alike."""
     if UNKNOWN_OWNER in (one, other) or one == other:
         return True
-    own = _own()
+    own = own_ids()
     if _OTHERS not in (*one, *other) or own[0] == 0:
         return False
     return [a == c for a, c in zip(one, own, strict=True)] == [b == c for b, c in zip(other, own, strict=True)]
-
-
-def _own() -> tuple[int, int]:
-    return (os.geteuid(), os.getegid()) if hasattr(os, "geteuid") else (0, 0)
 
 
 MISSING = State()

@@ -15,6 +15,7 @@ from dogu.runtime.journal.kept import Kept
 from dogu.runtime.journal.states import Seen, State
 from dogu.runtime.journal.steps import FORCE, Step, UndoRefusal
 from dogu.workspace.held import Head, beside, companions, git_folder, head_of, held, related, untold
+from dogu.workspace.sandbox.places import parents
 
 _REFS = ("HEAD", "packed-refs", "refs", "worktrees")
 _OBJECT = re.compile("[0-9a-f]{2}/[0-9a-f]{38,62}")
@@ -155,15 +156,12 @@ def _moved_to(net: Mapping[str, PathChange], paths: Collection[str]) -> list[str
 def _folders_of(net: Mapping[str, PathChange], paths: Collection[str]) -> list[str]:
     """Return the folders that went and that these paths need again."""
     gone = {path for path, change in net.items() if change.before.kind == "folder" != change.after.kind}
-    found: set[str] = set()
-    for path in paths:
-        while (path := os.path.dirname(path)) in gone and path not in found:
-            found.add(path)
+    found = {above for path in paths for above in takewhile(gone.__contains__, parents(path))}
     return sorted(found.difference(paths))
 
 
 def _homes(net: Mapping[str, PathChange], paths: Collection[str]) -> list[str]:
-    """Return the paths that files which these hold have left, with the folders there that went."""
+    """Return the paths that files which these hold have left."""
     left = {
         path: change.before.digest
         for path, change in net.items()
@@ -183,10 +181,7 @@ def _homes(net: Mapping[str, PathChange], paths: Collection[str]) -> list[str]:
         homes = [by_content[net[path].after.digest]] if came.get(path) in by_content else []
         if path in others:
             homes = _likest(path, lost) or (lost if len(lost) == len(others) == 1 else [])
-        for home in homes:
-            while home in net and home not in found:
-                found.add(home)
-                home = os.path.dirname(home)
+        found.update(homes)
     return sorted(found.difference(paths))
 
 

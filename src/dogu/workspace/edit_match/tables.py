@@ -40,13 +40,12 @@ def even_columns(rows: Iterable[tuple[str, str]]) -> Columns | None:
     if len(both) < _FEWEST_ROWS or all(mine.strip() == file.strip() for mine, file in both):
         return None
     lines = [_cells(file) for _, file in both]
-    if len({*map(len, lines)}) > 1 or _are_even([_cells(mine) for mine, _ in both]):
+    if _are_even([_cells(mine) for mine, _ in both], by_look=False):
         return None
     for by_look in (False, True):
-        columns = [[_width(cell, by_look=by_look) for cell in column] for column in zip(*lines, strict=True)]
-        if all(len({*widths}) == 1 for widths in columns):
-            flush = tuple(map(_is_flush_right, zip(*lines, strict=True)))
-            return Columns(tuple(widths[0] for widths in columns), flush, by_look)
+        if _are_even(lines, by_look=by_look):
+            widths = tuple(_width(cell, by_look=by_look) for cell in lines[0])
+            return Columns(widths, tuple(map(_is_flush_right, zip(*lines, strict=True))), by_look)
     return None
 
 
@@ -70,9 +69,8 @@ def _cells(line: str) -> list[str]:
     return _EDGE.split(text)[1:-1] if text[:1] == "|" and text.endswith("|") and not text.endswith("\\|") else []
 
 
-def _are_even(lines: Sequence[Sequence[str]]) -> bool:
-    same = len({*map(len, lines)}) == 1
-    return same and all(len({*map(len, column)}) == 1 for column in zip(*lines, strict=True))
+def _are_even(lines: Sequence[Sequence[str]], *, by_look: bool) -> bool:
+    return len({tuple(_width(cell, by_look=by_look) for cell in line) for line in lines}) == 1
 
 
 def _is_flush_right(cells: Sequence[str]) -> bool:

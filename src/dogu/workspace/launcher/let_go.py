@@ -31,14 +31,14 @@ class LetGo:
             is_done = mover == pid or self._is_done(mover, place, inode)
             if not is_done and os.path.exists(b"/proc/%d" % mover):
                 continue
-            if _inode(place) == inode:
+            if inode_at(place) == inode:
                 has_failed()
             del self._calls[mover]
             self._waited.discard(mover)
 
     def _is_done(self, mover: int, place: bytes, inode: int) -> bool:
         until_s = time.monotonic() + (0 if mover in self._waited else _MOST_AWAITED_S)
-        while _inode(place) == inode:
+        while inode_at(place) == inode:
             if time.monotonic() > until_s:
                 self._waited.add(mover)
                 return False
@@ -46,7 +46,8 @@ class LetGo:
         return True
 
 
-def _inode(place: bytes) -> int:
+def inode_at(place: bytes) -> int:
+    """Return the number of what lies there; 0 for nothing."""
     with suppress(OSError):  # nothing there, or a folder above it that went or was closed
         return os.lstat(place).st_ino
     return 0

@@ -25,16 +25,26 @@ from typing import NamedTuple
 from dogu.workspace.launcher import tree
 from dogu.workspace.launcher.landlock import no_new_privileges
 from dogu.workspace.launcher.layers import holds_renames
+from dogu.workspace.launcher.let_go import inode_at
 from dogu.workspace.launcher.libc import libc
-from dogu.workspace.launcher.notices import Notice, Notices, can_tell, opened_again, path_of, tell, through_links
+from dogu.workspace.launcher.notices import (
+    EXCHANGE,
+    FOLLOW,
+    NO_REPLACE,
+    Notice,
+    Notices,
+    can_tell,
+    opened_again,
+    path_of,
+    tell,
+    through_links,
+)
 from dogu.workspace.launcher.seccomp import telling
 
 _CALLS = {"x86_64": (82, 264, 316), "aarch64": (-1, 38, 276)}  # rename, renameat, renameat2
 _LINKS = {"x86_64": (86, 265), "aarch64": (-1, 37)}  # link, linkat
 _OPENAT2 = 437
-_FOLLOW = 0x400  # AT_SYMLINK_FOLLOW
 _IN_ROOT = 0x10
-_NO_REPLACE, _EXCHANGE = 1, 2
 _LONGEST_PATH = 3_800  # of a folder: with a name in it the kernel takes no longer one
 _MOST_ENTRIES = 100_000
 _MOST_BYTES = 4 << 30
@@ -87,7 +97,7 @@ class Renames(Notices):
         is_folder = stat.S_ISDIR(status.st_mode)
         if not is_folder:
             self.parted = self.parted or _have_other_names([path])
-        if not (is_folder or flags & _EXCHANGE):
+        if not (is_folder or flags & EXCHANGE):
             return None
         new_place, new = self._place(notice.pid, path_of(notice, *((None, 1) if is_plain else (2, 3))), opened)
         if not (is_folder or stat.S_ISDIR(os.stat(new, dir_fd=new_place, follow_symlinks=False).st_mode)):
@@ -97,7 +107,7 @@ class Renames(Notices):
         number = self._by_kernel(old_place, old, new_place, new, flags)
         if number != errno.EXDEV or os.fstat(old_place).st_dev != os.fstat(new_place).st_dev:
             return number
-        if not flags & ~_NO_REPLACE and not _is_held(path):
+        if not flags & ~NO_REPLACE and not _is_held(path):
             number = self._by_pieces(old_place, old, new_place, new, flags)
         self.refused = self.refused or number == errno.EXDEV
         return number
@@ -107,11 +117,11 @@ class Renames(Notices):
         is_plain = notice.number == self._links[0]
         flags = 0 if is_plain else notice.words[4]
         path = path_of(notice, *((None, 0) if is_plain else (0, 1)))
-        path = through_links(opened_again(path, notice.pid), notice.pid, follows=bool(flags & _FOLLOW))
+        path = through_links(opened_again(path, notice.pid), notice.pid, follows=bool(flags & FOLLOW))
         number = os.lstat(b"/proc/%d/root%s" % (notice.pid, path)).st_ino
         for root, folder in self._layers:
             if path.startswith(os.path.join(root, b"")):
-                return _number_of(os.path.join(folder, b"upper", os.path.relpath(path, root))) != number
+                return inode_at(os.path.join(folder, b"upper", os.path.relpath(path, root))) != number
         return False
 
     def _by_pieces(self, old_place: int, old: bytes, new_place: int, new: bytes, flags: int) -> int:
@@ -121,7 +131,7 @@ class Renames(Notices):
             entries = _entries(old_place, old)
             if entries is None:
                 return errno.EXDEV
-            if flags & _NO_REPLACE and _is_there(new_place, new):
+            if flags & NO_REPLACE and _is_there(new_place, new):
                 return errno.EEXIST
             with suppress(FileNotFoundError):
                 os.rmdir(new, dir_fd=new_place)
@@ -288,10 +298,3 @@ def _is_there(place: int, name: bytes) -> bool:
     except FileNotFoundError:
         return False
     return True
-
-
-def _number_of(path: bytes) -> int:
-    try:
-        return os.lstat(path).st_ino
-    except OSError:
-        return 0

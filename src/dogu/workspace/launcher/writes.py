@@ -25,6 +25,9 @@ from dogu.workspace.launcher.before import Before, Going, Move
 from dogu.workspace.launcher.let_go import LetGo
 from dogu.workspace.launcher.libc import libc
 from dogu.workspace.launcher.notices import (
+    EXCHANGE,
+    FOLLOW,
+    NO_REPLACE,
     OPENED_AGAIN,
     Notice,
     Notices,
@@ -42,9 +45,8 @@ from dogu.workspace.launcher.told_calls import BIND, CALLS, FALLOCATE, OPEN_ANYH
 
 _OPENAT2 = 437
 _NO_OTHER_FILE_SYSTEM, _NO_MAGIC, _BENEATH, _IN_ROOT = 1, 2, 8, 16
-_NO_FOLLOW, _FOLLOW = 0x100, 0x400  # AT_SYMLINK_NOFOLLOW, AT_SYMLINK_FOLLOW
+_NO_FOLLOW = 0x100  # AT_SYMLINK_NOFOLLOW
 _REMOVE_FOLDER = 0x200  # AT_REMOVEDIR
-_NO_REPLACE, _EXCHANGE = 1, 2
 _KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE
 _PLACE = os.O_PATH | os.O_CLOEXEC if hasattr(os, "O_PATH") else 0
 _MOST_PATHS, _MOST_PATHS_BEFORE = 100_000, 500_000
@@ -262,7 +264,7 @@ class Writes(Notices):
     def _decide_on_two(self, notice: Notice, call: Call, named: bytes, flags: int) -> None:
         """Note a rename or a link, but for those that can't be: `mv FILE FOLDER` first tries if FOLDER is free."""
         second = path_of(notice, *((None, 1) if call.folder is None else (2, 3)))
-        one = _lies_at(self._beneath(named, notice.pid, follows=call.does == "link" and bool(flags & _FOLLOW)))
+        one = _lies_at(self._beneath(named, notice.pid, follows=call.does == "link" and bool(flags & FOLLOW)))
         other = _lies_at(self._beneath(second, notice.pid))
         if call.does == "link":
             if not other.stamp and self.still_waits(notice):
@@ -276,7 +278,7 @@ class Writes(Notices):
 
     def _decide_on_rename(self, notice: Notice, one: _Lies, other: _Lies, flags: int) -> None:
         """Note a rename. One that comes from elsewhere is noted as a file: nobody has seen what was in a folder."""
-        is_exchange = bool(flags & _EXCHANGE)
+        is_exchange = bool(flags & EXCHANGE)
         if is_exchange and not other.path:
             one, other = other, one
         if not (other.stamp if is_exchange else _can_take(one, other, flags)):
@@ -412,7 +414,7 @@ def _can_take(one: _Lies, other: _Lies, flags: int) -> bool:
     """Whether a rename can put one in the place of the other: no folder over a file, over a full one or into itself."""
     if not other.stamp:
         return not (one.is_folder and other.path.startswith(one.path + b"/"))
-    if flags & _NO_REPLACE or _is_full(other.path, other.stamp):
+    if flags & NO_REPLACE or _is_full(other.path, other.stamp):
         return False
     return not one.stamp or one.is_folder == other.is_folder
 

@@ -20,6 +20,7 @@ from dogu.workspace import fs
 from dogu.workspace.openat import identity_of
 from dogu.workspace.sandbox import places
 from dogu.workspace.sandbox.work import mounts_below
+from dogu.workspace.system import own_ids
 
 _PREFIX = "layer-"
 _LOCK = "lock"
@@ -192,7 +193,7 @@ def _place(root: str, beside: str) -> str | None:
 def _is_anothers(root: str) -> bool:
     """Whether a layer would show the root as nobody's, and could have nothing made in it: the superuser's wouldn't."""
     status = os.stat(root)
-    return os.geteuid() != 0 and (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid())
+    return os.geteuid() != 0 and (status.st_uid, status.st_gid) != own_ids()
 
 
 def shared_place(root: str) -> str:

@@ -28,6 +28,7 @@ from dogu.workspace.layer.linked import may_have_parted
 from dogu.workspace.layer.make import Layers
 from dogu.workspace.layer.merging import Bases, Merged
 from dogu.workspace.layer.shown import Shown, shown
+from dogu.workspace.sandbox.places import parents
 from dogu.workspace.sandbox.watch import runs_later
 from dogu.workspace.staged import CommitReport, StagedChange
 from dogu.workspace.truncation import middle_left_out
@@ -280,18 +281,12 @@ def _chosen(changes: Sequence[StagedChange], paths: Collection[str]) -> list[Sta
                 needed.add(above)
                 above = os.path.dirname(above)
     left_out = [change.path for change in changes if change.path not in needed]
-    parted = {above for path in left_out for above in _above(path)}
+    parted = {above for path in left_out for above in parents(path)}
     return [
         msgspec.structs.replace(change, whole=change.whole and change.path not in parted)
         for change in changes
         if change.path in needed
     ]
-
-
-def _above(path: str) -> Generator[str]:
-    while path != "/":
-        path = os.path.dirname(path)
-        yield path
 
 
 def _dry(seen: Shown, changes: Sequence[StagedChange], root: str) -> str:

@@ -323,14 +323,10 @@ class ToldChanges:
                 before[path] = row._replace(where=places[row.stamp])
             elif held is not None:
                 before[path] = self._with_place(row, held)
-            elif (
-                there is not None
-                and there.size == row.size
-                and (there.stamp == row.stamp or there.stamp[2] not in lost)
-            ):
-                before[path] = row._replace(where=there.where)
             elif there is not None:
-                before[path] = row._replace(stamp=(_UNKNOWN_TIME, *row.stamp[1:]))
+                is_whole = there.size == row.size and (there.stamp == row.stamp or there.stamp[2] not in lost)
+                unkept = (_UNKNOWN_TIME, *row.stamp[1:])
+                before[path] = row._replace(where=there.where) if is_whole else row._replace(stamp=unkept)
             placed = before[path]
             places[row.stamp] = placed.where if placed is not None else row.where
         for path, row in after.items():
