@@ -23,13 +23,14 @@ settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 TESTS = Path(__file__).resolve().parent
 LOCALE = TESTS.parent / "src" / "dogu" / "locale"
-# What `--fast` leaves out: what starts programs, asks the kernel much, or is a long table. The rest costs 1 s of 10.
+# What `--fast` leaves out: what starts programs, loads the SDKs of others, asks the kernel much, or is a long table.
 SLOW = frozenset(
     """
     conformance e2e foreign agent/extensions policy/commands runtime/discovery runtime/hooks workspace/launcher
     workspace/layer workspace/process workspace/sandbox
     fleet/test_arena.py fleet/test_fleet_faults.py fleet/test_fleet_images.py fleet/test_fleet_runs.py
-    fleet/test_fleet_worlds.py
+    fleet/test_fleet_viewers.py fleet/test_fleet_worlds.py models/test_answer_shape.py models/test_gemini_contract.py
+    models/test_wires.py
     runtime/journal/test_commit.py runtime/journal/test_killed.py runtime/journal/test_owners.py
     runtime/journal/test_twins.py runtime/journal/test_written.py
     test_blocking.py test_catalogs.py test_check_shape.py test_check_sizes.py test_docs.py test_docs_commands.py
@@ -38,7 +39,8 @@ SLOW = frozenset(
     tools/test_background_jobs.py tools/test_bombs.py tools/test_races.py tools/test_run_shell_command.py
     tools/test_send_input.py
     workspace/test_atomic_write.py workspace/test_openat.py workspace/test_edit_match_laws.py
-    workspace/test_edit_twins.py workspace/test_power_loss.py workspace/test_walk.py workspace/web
+    workspace/test_edit_twins.py workspace/test_power_loss.py workspace/test_python_text.py workspace/test_walk.py
+    workspace/web
     """.split()
 )
 _MCP_SERVER = ("mcp.server.mcpserver", "mcp.server.mcpserver.resolve", "mcp.server.elicitation", "uvicorn")
