@@ -346,6 +346,37 @@ def test_the_fleets_own_folder_isnt_copied_into_itself(tmp_path: Path) -> None:
     assert tree(Path(world.root)).keys() == {b"a", b"build/kept"}
 
 
+def test_a_folder_that_isnt_for_each_task_to_copy_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    with (folder / "sparse").open("wb") as sparse:
+        sparse.truncate(3 << 30)
+    with pytest.raises(WorldError, match="too large to be copied"):
+        copied(folder, tmp_path)
+    (folder / "sparse").unlink()
+    (folder / "pipe").touch()
+    with pytest.raises(WorldError, match="isn't a folder"):
+        copied(folder / "pipe", tmp_path)
+    assert tree(Path(copied(folder, tmp_path).root)).keys() == {b"pipe"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="pipes are copied by Linux's cp; /proc is Linux's")
+@pytest.mark.parametrize(("name", "why"), [("/proc/self", "makes up"), ("/sys", "makes up"), ("/dev", "is a device")])
+def test_what_is_no_content_is_refused_and_a_pipe_isnt_waited_for(tmp_path: Path, name: str, why: str) -> None:
+    with pytest.raises(WorldError, match=why):
+        copied(Path(name), tmp_path)
+    assert os.listdir(tmp_path / "fleet" / "tasks" / "t") == ["home"]
+    (tmp_path / "project").mkdir()
+    os.mkfifo(tmp_path / "project" / "pipe")
+    (tmp_path / "project" / "a").write_text("a")
+    assert tree(Path(copied(tmp_path / "project", tmp_path).root)).keys() == {b"a"}
+
+
+def copied(folder: Path, place: Path) -> World:
+    fleet = place / "fleet"
+    return make_world(Task("t", "x", folder=str(folder)), str(fleet / "tasks" / "t"), str(fleet))
+
+
 def test_any_kind_of_repository_is_a_source(tmp_path: Path) -> None:
     repo = commit(tmp_path / "repo", {"a.txt": b"a\n", "big.bin": b"version https://git-lfs.github.com/spec/v1\n"})
     git(repo, "tag", "-a", "v1", "-m", "v1")

@@ -12,6 +12,7 @@ import tarfile
 
 import msgspec
 
+from dogu.fleet.folders import check_folder
 from dogu.fleet.tasks import Task
 from dogu.fleet.world import REPOS, store_of
 
@@ -31,10 +32,12 @@ def stamp_of(task: Task, fleet: str) -> tuple[str, int]:
 
 
 def pack(place: str, fleet: str) -> bytes:
-    """Return the archive of a store, or of a folder without the fleet's own. Raises OSError."""
+    """Return the archive of a store, or of a folder without the fleet's own. Raises OSError, `WorldError`."""
     left_out = os.path.realpath(fleet)
     is_store = os.path.dirname(place) == os.path.join(fleet, REPOS)
     source = os.path.realpath(place)
+    if not is_store:
+        check_folder(place, fleet)
 
     def chosen(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
         path = os.path.join(source, os.path.relpath(entry.name, name))

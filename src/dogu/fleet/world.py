@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -19,12 +18,12 @@ import msgspec
 
 from dogu.fleet.aside import LINK_MODE, RAW, Aside, WorldError, is_sha256, rows_in, run_git
 from dogu.fleet.container import copy_out
+from dogu.fleet.folders import copy_folder
 from dogu.fleet.rows import Patch
 from dogu.fleet.tasks import Task
 from dogu.language import told
 from dogu.workspace import fs
 from dogu.workspace.openat import OutsideRootsError, close, find_place, parts_of
-from dogu.workspace.system import IS_LINUX
 
 REPOS = "repos"  # where a fleet's folder has its clones
 _CLONE_TAKES_S = 1800.0
@@ -162,8 +161,10 @@ def make_world(task: Task, place: str, fleet: str) -> World:
             filled = _fill(borrowed, root, commit) if task.submodules else {}
         elif task.image and not task.folder:
             alias = copy_out(task.image, root)
+        elif task.folder:
+            copy_folder(task.folder, root, fleet)
         else:
-            _copy(task.folder, root, fleet)
+            os.makedirs(root)
         write_files(root, task.files)
         base = Aside.make(_aside(place), root, borrowed).first_tree(commit, task.files, filled)
         return World(place, base, borrowed, alias)
@@ -323,42 +324,6 @@ def _fill(store: str, root: str, commit: str) -> dict[str, str]:
     if filled:
         run_git(["config", "submodule.active", "."], root)  # else git says that they aren't there
     return filled
-
-
-def _copy(folder: str, root: str, fleet: str) -> None:
-    """Copy a folder, sharing its blocks where the file system can; the fleet's own folder isn't copied into itself."""
-    if not folder:
-        os.makedirs(root)
-        return
-    if not os.path.isdir(folder):
-        raise WorldError(told("{folder} isn't a folder", folder=folder))
-    source, left_out = os.path.realpath(folder), os.path.realpath(fleet)
-    if left_out == source or not f"{left_out}/".startswith(f"{source.rstrip('/')}/"):
-        _copy_whole(source, root)
-        return
-    os.makedirs(root)
-    shutil.copystat(source, root)
-    for entry in os.scandir(source):
-        if entry.path == left_out:
-            continue
-        target = os.path.join(root, entry.name)
-        if f"{left_out}/".startswith(f"{entry.path}/") and not entry.is_symlink():
-            _copy(entry.path, target, fleet)
-        else:
-            _copy_whole(entry.path, target)
-
-
-def _copy_whole(source: str, target: str) -> None:
-    if not IS_LINUX:
-        if os.path.isdir(source) and not os.path.islink(source):
-            shutil.copytree(source, target, symlinks=True)
-        else:
-            shutil.copy2(source, target, follow_symlinks=False)
-        return
-    words = ["cp", "-a", "--reflink=auto", "--", source, target]
-    done = subprocess.run(words, capture_output=True, stdin=subprocess.DEVNULL, check=False)
-    if done.returncode:
-        raise WorldError(done.stderr.decode(errors="replace").strip().split("\n", 1)[0])
 
 
 def _sync(file: str) -> None:
