@@ -144,12 +144,13 @@ class TestRunning:
         with anyio.fail_after(40):
             told = await fields(tools, on_path + example, description="Start a server.")
             pids = [int(pid) for pid in told["Background PIDs"].split(", ")]
+            group = int(told["Process Group PGID"].splitlines()[0])  # after it, what was written while it ran
             seen = ""
             # Wine's `start` gives what it starts no streams; Windows' does.
             while "serving on 3000" not in seen and not (ON_WINDOWS and (tools.root / "serving").exists()):
                 await anyio.sleep(0.1)
-                seen = await tools.text("background_jobs", pid=int(told["Process Group PGID"]))
-        assert "running" in await tools.text("background_jobs", pid=int(told["Process Group PGID"]))
+                seen = await tools.text("background_jobs", pid=group)
+        assert "running" in await tools.text("background_jobs", pid=group)
         assert ON_WINDOWS or ["sleep", "60"] in [psutil.Process(pid).cmdline() for pid in pids], "by these very ids"
 
     @pytest.mark.requirement("shell.example.list")

@@ -52,6 +52,11 @@ def own_ids() -> tuple[int, int]:
     return (0, 0) if sys.platform == "win32" else (os.geteuid(), os.getegid())
 
 
+def own_groups() -> frozenset[int]:
+    """Return every group that this process is of; as `own_ids`."""
+    return frozenset({0}) if sys.platform == "win32" else frozenset({os.getegid(), *os.getgroups()})
+
+
 def shell_called(program: str) -> str:
     """Return the shell that a setting means here: elsewhere than on Windows always bash."""
     return program if IS_WINDOWS and program != "auto" else DEFAULT_SHELL

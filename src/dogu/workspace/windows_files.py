@@ -375,12 +375,12 @@ def next_data(descriptor: int, at: int, size: int) -> tuple[int, int]:
     return at, size
 
 
-def listxattr(path: int | str, *, follow_symlinks: bool = True) -> list[str]:
+def listxattr(path: int | str | bytes, *, follow_symlinks: bool = True) -> list[str]:
     """Name what a file has besides its bytes; see the module."""
     return list(_extras(path, follow_symlinks))
 
 
-def getxattr(path: int | str, attribute: str, *, follow_symlinks: bool = True) -> bytes:
+def getxattr(path: int | str | bytes, attribute: str, *, follow_symlinks: bool = True) -> bytes:
     """Return one of what `listxattr` names."""
     return _extras(path, follow_symlinks)[attribute]
 
@@ -398,7 +398,7 @@ def setxattr(path: int | str, attribute: str, value: bytes) -> None:
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
 
-def removexattr(path: int | str, attribute: str) -> None:
+def removexattr(path: int | str, attribute: str, *, follow_symlinks: bool = True) -> None:
     """Take nothing away: what `listxattr` names, every file has; but the further streams, which stay."""
 
 
@@ -463,10 +463,10 @@ def _entries(descriptor: int, folder: int) -> Iterator[DirEntry[str]]:
         raise win.last_error()
 
 
-def _extras(path: int | str, follow_symlinks: bool) -> dict[str, bytes]:
-    if isinstance(path, str):
+def _extras(path: int | str | bytes, follow_symlinks: bool) -> dict[str, bytes]:
+    if not isinstance(path, int):
         with win.opened(
-            path, None, win.READ_ATTRIBUTES | win.READ_CONTROL, 0 if follow_symlinks else win.REPARSE
+            os.fsdecode(path), None, win.READ_ATTRIBUTES | win.READ_CONTROL, 0 if follow_symlinks else win.REPARSE
         ) as handle:
             return _extras_of(handle)
     return _extras_of(win.handle_of(path))

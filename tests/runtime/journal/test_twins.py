@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 REPOSITORY = Path(__file__).parents[3]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="its commands are bash's")
 def test_random_commands_leave_what_they_leave_without_dogu_and_are_undone_and_redone() -> None:
     environment = {**os.environ, "DOGU_TWINS": "2", "DOGU_SEED": "14"}
     command = [sys.executable, "-m", "bench", "twins"]

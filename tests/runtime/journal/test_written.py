@@ -677,7 +677,7 @@ async def test_whatever_a_path_is_called_it_is_noted_what_lay_there(tmp_path: Pa
         place.journal.close()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() != 0, reason="needs another user")
 def test_what_a_process_holds_that_may_not_be_traced_is_no_failure_of_the_call():
     program = """
 import os

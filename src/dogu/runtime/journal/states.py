@@ -14,7 +14,7 @@ from dogu.workspace import fs
 from dogu.workspace.digest import digest_of, digest_of_blocks
 from dogu.workspace.git_index import digest_of_index
 from dogu.workspace.openat import Place
-from dogu.workspace.system import IS_LINUX, own_ids
+from dogu.workspace.system import IS_LINUX, own_groups, own_ids
 from dogu.workspace.xattrs import KEPT_XATTRS, LAYERS_XATTRS, as_named, read_xattrs
 
 StateKind = Literal["missing", "file", "link", "folder", "fifo", "device", "other"]
@@ -114,8 +114,8 @@ class State(msgspec.Struct, frozen=True, array_like=True):
 
 def can_be_given(owner: tuple[int, int]) -> bool:
     """Whether what we make can have this owner: only the superuser gives what is his to others."""
-    user, group = own_ids()
-    return user == 0 or owner == UNKNOWN_OWNER or (user == owner[0] and owner[1] in (group, *os.getgroups()))
+    user, _ = own_ids()
+    return user == 0 or owner == UNKNOWN_OWNER or (user == owner[0] and owner[1] in own_groups())
 
 
 def is_owner(one: tuple[int, int], other: tuple[int, int]) -> bool:

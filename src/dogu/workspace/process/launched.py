@@ -132,7 +132,8 @@ class ForkServer:
     def close(self) -> None:
         """End it, as it does by itself."""
         with self._lock:
-            self._end(signal.SIGCONT)
+            if self._orders is not None:
+                self._end(signal.SIGCONT)
 
     def __enter__(self) -> ForkServer:
         return self
