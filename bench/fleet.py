@@ -134,7 +134,7 @@ _BARE = """
 import os, sys, anyio
 from dogu.app import Options, Start, agent_of, read_settings
 from dogu.app.model_choice import open_model
-from dogu.workspace.process.launched import ForkServer
+from dogu.workspace.process.launch import ForkServer
 async def one(number, folder, limiter, server):
     async with limiter:
         root, home = f"{folder}/{number}/work", f"{folder}/{number}/home"

@@ -17,7 +17,7 @@ from functools import cache
 
 import psutil
 
-from dogu.workspace.process.launched import ForkServer
+from dogu.workspace.process.launch import ForkServer
 
 _DEADLINE_S = 30.0
 _MAY_BE_IGNORED = ("SIGINT", "SIGQUIT", "SIGHUP", "SIGTERM", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGALRM", "SIGUSR1")

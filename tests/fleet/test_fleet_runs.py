@@ -307,7 +307,8 @@ def test_a_worker_that_is_killed_costs_an_attempt(place: Path) -> None:
 def _child() -> int:
     import psutil
 
-    return next(child.pid for child in psutil.Process().children() if "dogu.fleet.worker" in child.cmdline())
+    living = (child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE)
+    return next(child.pid for child in living if "dogu.fleet.worker" in child.cmdline())
 
 
 def test_a_fleet_stops_at_its_money_and_goes_on_with_more(place: Path) -> None:

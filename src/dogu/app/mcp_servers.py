@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dogu.runtime.discovery.mcp.host import Elicit, Host, Sample
     from dogu.runtime.discovery.mcp.servers import McpServers
     from dogu.runtime.registry import ToolRegistry
-    from dogu.workspace.process.launched import ForkServer
+    from dogu.workspace.process.launch import ForkServer
 
 _HEADLESS_WAIT_S = 30.0
 # What `DOGU` says to servers. A dogu that reads it has none of its own: by the user's settings it would start itself,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dogu.runtime.questions import AskTheUser, Confirm
     from dogu.workspace.editor_files import Editor
     from dogu.workspace.process.command import Processes
-    from dogu.workspace.process.launched import ForkServer
+    from dogu.workspace.process.launch import ForkServer
 
 
 _PROVIDER_OF_AUTH = {"gemini-api-key": GEMINI.name, "vertex-ai": VERTEX.name}  # what Gemini CLI calls them, and dogu

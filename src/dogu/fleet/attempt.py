@@ -35,7 +35,7 @@ from dogu.runtime.session_folder import StoredSession, read_facts
 from dogu.serve.defects import contained
 from dogu.serve.session_export import export_html
 from dogu.settings import SettingsError
-from dogu.workspace.process.launched import ForkServer
+from dogu.workspace.process.launch import ForkServer
 
 _KEPT_TEXT_CHARS = 20_000
 _GO_ON = "You were cut short, and what you had running has ended. Look how far it is, and go on with the task above."

@@ -12,7 +12,7 @@ from dogu.fleet.rows import Checked
 from dogu.fleet.world import World
 from dogu.settings import Settings
 from dogu.workspace.process.command import ShellCommand
-from dogu.workspace.process.launched import ForkServer
+from dogu.workspace.process.launch import ForkServer
 from dogu.workspace.process.local import LocalProcesses
 from dogu.workspace.sandbox.ladder import Confined
 

@@ -32,6 +32,7 @@ _DRIVERS_LOCK = "driver.lock"
 WORKERS_LOCK = "workers.lock"  # shared by all workers while they live
 _UNFINISHED = f"{_FILE}.new"
 _ROOM_BYTES = 8 * 1024 * 1024  # twice what SQLite's log grows to before it is written from its beginning again
+_PIECE_BYTES = 64 * 1024  # SQLite has what it deletes in memory
 _WORKERS_TAKE_S = 30.0
 _CONTROL = re.compile(r"[\0-\x1f\x7f-\x9f]")
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
@@ -198,14 +199,14 @@ class Fleet:
 
     def _hold_room(self) -> None:
         """Have the file and its log as large as they may become, so that rows can be written on a disk that is full."""
-        free = shutil.disk_usage(self.folder).free
+        pieces = min(_ROOM_BYTES, shutil.disk_usage(self.folder).free // 20) // _PIECE_BYTES
         with self._database:
-            self._database.execute(
-                "INSERT OR REPLACE INTO meta VALUES ('room', zeroblob(?))", (min(_ROOM_BYTES, free // 20),)
-            )
+            room = ((f"room {number}", _PIECE_BYTES) for number in range(pieces))
+            self._database.executemany("INSERT OR REPLACE INTO meta VALUES (?, zeroblob(?))", room)
         with self._database:
-            self._database.execute("DELETE FROM meta WHERE name = 'room'")
+            self._database.execute("DELETE FROM meta WHERE name LIKE 'room%'")
         self._database.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
+        self._database.execute("PRAGMA shrink_memory")
 
     @contextmanager
     def _reading(self) -> Generator[sqlite3.Connection]:

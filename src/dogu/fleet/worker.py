@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,7 +20,9 @@ from dogu.fleet.wire import Begin, Done, FromWorker, Granted, Paid, Run, ToWorke
 from dogu.language import speak
 from dogu.serve.private_streams import lines_of, private_input, private_output
 from dogu.workspace import fs
-from dogu.workspace.process.launched import ForkServer
+from dogu.workspace.process.launch import ForkServer
+
+_GARBAGE_EVERY = 2  # as it is, some fifty tasks' garbage lies there before all of it is looked through
 
 
 class _DriversLimits:
@@ -93,7 +96,10 @@ class _Worker:
     async def _attempt(self, work: Work) -> None:
         if self._attempts is None:
             raise RuntimeError("the driver's first message isn't Begin")
-        self._say(Done(work.task.id, await self._attempts.run(work)))
+        row = await self._attempts.run(work)
+        if not gc.get_freeze_count():  # what the first one loaded stays: only what tasks leave is looked through
+            gc.freeze()
+        self._say(Done(work.task.id, row))
 
     def _say(self, message: FromWorker) -> None:
         """Send a message; the driver always reads, unless it is gone, and then this process ends too."""
@@ -115,6 +121,7 @@ async def _work(received: int, sent: int) -> None:
 
 def main() -> None:
     """Work for the driver at standard input and output until it closes them."""
+    gc.set_threshold(*gc.get_threshold()[:2], _GARBAGE_EVERY)
     with private_input() as received, private_output() as sent:
         anyio.run(_work, received, sent)
 

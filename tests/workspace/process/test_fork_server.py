@@ -12,7 +12,7 @@ import pytest
 
 from dogu.workspace.launcher import landlock
 from dogu.workspace.process.command import ProcessResult, ShellCommand
-from dogu.workspace.process.launched import ForkServer
+from dogu.workspace.process.launch import ForkServer
 from dogu.workspace.process.local import LocalProcesses
 from dogu.workspace.system import IS_LINUX
 
@@ -53,6 +53,26 @@ async def test_launchers_come_from_one_server_and_end_apart(server: ForkServer, 
     assert [child for child in ours.children(recursive=True) if child.status() != psutil.STATUS_ZOMBIE] == []
     server.close()
     assert not ours.is_running()
+
+
+async def test_sessions_that_nothing_confines_share_a_launcher_and_end_their_own_jobs(
+    server: ForkServer, processes: LocalProcesses, tmp_path: Path
+) -> None:
+    (theirs,) = (await run(processes, "sleep 60 & exit", tmp_path, {})).background_pids
+    async with LocalProcesses(fork_server=server) as others:
+        (ours,) = (await run(others, "sleep 60 & exit", tmp_path, {})).background_pids
+        assert launcher_of(ours) == launcher_of(theirs)
+    assert not psutil.pid_exists(ours)
+    assert psutil.pid_exists(theirs)
+    launcher = psutil.Process(launcher_of(theirs))
+    launcher.kill()  # as a command of any of them may: the next one has another
+    assert (await run(processes, "true", tmp_path, {})).exit_code == 0
+    await processes.aclose()
+    assert not psutil.pid_exists(theirs)
+
+
+def launcher_of(pid: int) -> int:
+    return next(each.pid for each in psutil.Process(pid).parents() if each.name() == "dogu-launcher")
 
 
 @pytest.mark.skipif(landlock.abi() < 6, reason="signals are scoped from Landlock's ABI 6 on")

@@ -20,7 +20,7 @@ from dogu.workspace.launcher.packets import Packets, pair
 from dogu.workspace.os_errors import limit_words
 from dogu.workspace.process import supervisor_line
 from dogu.workspace.process.command import ProcessResult, ShellCommand
-from dogu.workspace.process.launched import ForkServer
+from dogu.workspace.process.launch import ForkServer
 from dogu.workspace.process.local import KEPT_BYTES, LocalProcesses
 from dogu.workspace.process.starting import launcher, talked_to
 from dogu.workspace.process.talked_to import Start, TalkedTo

@@ -30,7 +30,7 @@ from dogu.workspace.system import IS_LINUX
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 _ORPHANS_TAKE_S = 5.0
-_MOST_FREE = 4
+_MOST_FREE = 8
 _FREE_FOR_S = 10.0  # each has some megabytes, and a fleet many launchers
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import marshal
 import os
+import signal
 import socket
 import sys
 import threading
@@ -13,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from dogu.contract.errors import ErrorKind, ToolError
 from dogu.workspace import fs
 from dogu.workspace.launcher import packets, ring
-from dogu.workspace.launcher.packets import Packets
+from dogu.workspace.launcher.packets import Packets, is_ready
 from dogu.workspace.os_errors import explain, limit_words
-from dogu.workspace.process.launched import ForkServer, Spawned
+from dogu.workspace.process.launched import Forked, Launched, Spawned
 from dogu.workspace.process.launcher_line import LauncherLine
 from dogu.workspace.process.supervisor_line import SupervisorLine
 from dogu.workspace.system import IS_LINUX
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from dogu.workspace.sandbox.proxy import HostProxy, HostRequest
 
 _LISTENER_TAKES_S = 10.0
+_ANSWER_TAKES_S = 10.0
 
 
 class Launch:
@@ -197,6 +200,68 @@ class Launch:
         proxy, self._proxy = self._proxy, None
         if proxy is not None:
             proxy.close()
+
+
+class ForkServer:
+    """Forks launchers, where the system can; it is started with the first, and again after it was lost.
+
+    For a program that has many sessions; close it, or use it as a context manager. What it forked lives on. `plain` is
+    the launcher of commands that nothing confines, for all its sessions: nothing would hold theirs apart.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: Launched | None = None
+        self._orders: Packets | None = None
+        self.plain = Launch(is_scoped=False, fork_server=self)
+
+    def launch(self, arguments: Sequence[bool], end: socket.socket) -> Launched:
+        """Start a launcher with its socket. Raises OSError."""
+        if not IS_LINUX:
+            return Spawned("main", arguments, end)
+        with self._lock:
+            try:
+                return self._forked(arguments, end)
+            except OSError:
+                self._end(signal.SIGKILL)  # it is gone, or hears nothing; the next launcher begins another
+                return Spawned("main", arguments, end)
+
+    def _forked(self, arguments: Sequence[bool], end: socket.socket) -> Launched:
+        if self._orders is None:
+            near, far = packets.pair()
+            self._orders = Packets(near)
+            with far:
+                self._process = Spawned("fork_server", (), far)
+        if self._process is not None:
+            self._process.send(signal.SIGCONT)  # should something have stopped it
+        self._orders.send_waiting(marshal.dumps(tuple(arguments)), _ANSWER_TAKES_S, (end.fileno(),))
+        if not is_ready(self._orders.socket, _ANSWER_TAKES_S):
+            raise TimeoutError
+        word, descriptors = self._orders.receive()
+        if not word:
+            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+        return Forked(int(word), descriptors[0])
+
+    def _end(self, number: int) -> None:
+        if self._orders is not None:
+            self._orders.close()
+        if self._process is not None:
+            self._process.send(number)
+            self._process.wait(_ANSWER_TAKES_S)
+        self._orders = self._process = None
+
+    def close(self) -> None:
+        """End it, as it does by itself."""
+        self.plain.close()
+        with self._lock:
+            if self._orders is not None:
+                self._end(signal.SIGCONT)
+
+    def __enter__(self) -> ForkServer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def _not_started(error: OSError) -> ToolError:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import errno
-import marshal
 import os
 import signal
 import socket
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from dogu.workspace.launcher import packets, tree
+from dogu.workspace.launcher import tree
 from dogu.workspace.launcher.descriptors import SOCKET_NUMBER
-from dogu.workspace.launcher.packets import Packets, is_ready
-from dogu.workspace.system import IS_LINUX
+from dogu.workspace.launcher.packets import is_ready
 
-_ANSWER_TAKES_S = 10.0
 _PROGRAM = "import sys; sys.path.append({!r}); from dogu.workspace.launcher.{} import main; main{!r}"
 
 
@@ -62,7 +57,7 @@ class Spawned(Launched):
                 time.sleep(0.001)
 
 
-class _Forked(Launched):
+class Forked(Launched):
     """One that isn't our child: its number may be another's once it has ended, its descriptor never is."""
 
     def __init__(self, pid: int, descriptor: int) -> None:
@@ -81,62 +76,3 @@ class _Forked(Launched):
 
     def __del__(self) -> None:
         os.close(self._descriptor)
-
-
-class ForkServer:
-    """Forks launchers, where the system can; it is started with the first, and again after it was lost.
-
-    For a program that needs many; close it, or use it as a context manager. What it forked lives on.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._process: Launched | None = None
-        self._orders: Packets | None = None
-
-    def launch(self, arguments: Sequence[bool], end: socket.socket) -> Launched:
-        """Start a launcher with its socket. Raises OSError."""
-        if not IS_LINUX:
-            return Spawned("main", arguments, end)
-        with self._lock:
-            try:
-                return self._forked(arguments, end)
-            except OSError:
-                self._end(signal.SIGKILL)  # it is gone, or hears nothing; the next launcher begins another
-                return Spawned("main", arguments, end)
-
-    def _forked(self, arguments: Sequence[bool], end: socket.socket) -> Launched:
-        if self._orders is None:
-            near, far = packets.pair()
-            self._orders = Packets(near)
-            with far:
-                self._process = Spawned("fork_server", (), far)
-        if self._process is not None:
-            self._process.send(signal.SIGCONT)  # should something have stopped it
-        self._orders.send_waiting(marshal.dumps(tuple(arguments)), _ANSWER_TAKES_S, (end.fileno(),))
-        if not is_ready(self._orders.socket, _ANSWER_TAKES_S):
-            raise TimeoutError
-        word, descriptors = self._orders.receive()
-        if not word:
-            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
-        return _Forked(int(word), descriptors[0])
-
-    def _end(self, number: int) -> None:
-        if self._orders is not None:
-            self._orders.close()
-        if self._process is not None:
-            self._process.send(number)
-            self._process.wait(_ANSWER_TAKES_S)
-        self._orders = self._process = None
-
-    def close(self) -> None:
-        """End it, as it does by itself."""
-        with self._lock:
-            if self._orders is not None:
-                self._end(signal.SIGCONT)
-
-    def __enter__(self) -> ForkServer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

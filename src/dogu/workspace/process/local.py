@@ -21,15 +21,14 @@ from dogu.language import told
 from dogu.workspace.process.command import KEPT_BYTES, ProcessResult, Report, ShellCommand, Until
 from dogu.workspace.process.endings import ending_of, error_of, start_failure
 from dogu.workspace.process.jobs import Job, SettledJob
-from dogu.workspace.process.launch import Launch
-from dogu.workspace.process.launched import ForkServer
+from dogu.workspace.process.launch import ForkServer, Launch
 from dogu.workspace.process.order import check_command, order_of
 from dogu.workspace.process.output import LiveText, readable
 from dogu.workspace.process.starting import launcher
 from dogu.workspace.process.stored_jobs import StoredJobs
 from dogu.workspace.process.supervisor_line import NeverStartedError, SupervisorGoneError, SupervisorLine
 from dogu.workspace.process.waiting import Waiting
-from dogu.workspace.system import path_of
+from dogu.workspace.system import IS_LINUX, path_of
 
 if TYPE_CHECKING:
     from dogu.workspace.process.screen import TerminalScreen
@@ -48,7 +47,8 @@ class LocalProcesses:
 
     `output_folder` takes the records of outputs too long for memory (ring of 16 MB a stream); without one they are gone
     after the result is made. In `jobs_folder` background jobs are found by other programs, and can be kept. A
-    `fork_server` starts launchers quicker, if given. Use as a context manager, or call `close`.
+    `fork_server` starts launchers quicker, if given, and shares the one of commands that nothing confines. Use as a
+    context manager, or call `close`.
     """
 
     def __init__(
@@ -106,6 +106,8 @@ class LocalProcesses:
         """The launcher for commands confined so; those with the same hosts share a network, and reach one another."""
         is_scoped, mounts = bool(confinement.get("is_scoped")), bool(confinement.get("mounts"))
         hosts = confinement.get("hosts")
+        if self._fork_server is not None and not (is_scoped or mounts or hosts is not None) and IS_LINUX:
+            return self._fork_server.plain
         made = launcher(is_scoped=is_scoped, mounts=mounts, hosts=hosts, fork_server=self._fork_server)
         return self._launches.setdefault((is_scoped, mounts, hosts), made)
 

@@ -8,8 +8,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from dogu.workspace.process.launch import Launch
-from dogu.workspace.process.launched import ForkServer
+from dogu.workspace.process.launch import ForkServer, Launch
 from dogu.workspace.process.talked_to import Start, TalkedTo
 
 if sys.platform == "win32":

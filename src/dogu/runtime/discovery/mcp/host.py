@@ -9,7 +9,7 @@ import msgspec
 
 from dogu.contract import Content
 from dogu.runtime.questions import Declined, Elicitation, Given
-from dogu.workspace.process.launched import ForkServer
+from dogu.workspace.process.launch import ForkServer
 
 
 class SamplingRequest(msgspec.Struct, frozen=True):
