@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from dogu.workspace.system import IS_LINUX
+
 REPOSITORY = Path(__file__).parents[3]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="its commands are bash's")
+@pytest.mark.skipif(not IS_LINUX, reason="only there it is known what a command changed, and not somebody else")
 def test_random_commands_leave_what_they_leave_without_dogu_and_are_undone_and_redone() -> None:
     environment = {**os.environ, "DOGU_TWINS": "2", "DOGU_SEED": "14"}
     command = [sys.executable, "-m", "bench", "twins"]
