@@ -9,7 +9,7 @@ import pytest
 
 from chromium import Page, opened_page
 from dogu.fleet.report import page as page_of
-from dogu.fleet.rows import Patch, Reason, Row
+from dogu.fleet.rows import Checked, Patch, Reason, Row
 from dogu.fleet.store import Counts
 from dogu.language import speak
 
@@ -91,6 +91,15 @@ def test_it_is_readable_on_a_phone(page: Page, tmp_path: Path, is_dark: bool) ->
     page.open(written(tmp_path, 30), 360, is_dark=is_dark)
     assert page.value("document.documentElement.scrollWidth") <= 360
     assert page.value(_CONTRAST) >= 4.5
+    assert page.value(_LINES.format("#body td:last-child, #body td.number")) == 1
+
+
+def test_a_check_that_failed_is_told_of_a_task_whose_agent_was_done(page: Page, tmp_path: Path) -> None:
+    row = Row("t", False, Reason.DONE, check=Checked(3, "ran\nassert 1 == 2\n"))
+    (tmp_path / "report.html").write_text(page_of(Counts(1, 0, 0, 0, 1, 0, 0.0), [row]))
+    page.open(tmp_path / "report.html")
+    assert page.value("document.querySelector('.causes').innerText").split("\t") == ["1", "failed", "assert 1 == 2"]
+    assert page.value("document.querySelector('#body .dim').textContent") == "check: exit code 3"
 
 
 @pytest.mark.parametrize("language", ["en", "ja", "ko", "zh-CN", "zh-TW"])
@@ -103,6 +112,13 @@ def test_it_speaks_the_readers_language(page: Page, tmp_path: Path, language: st
     assert page.value("document.documentElement.lang") == language
 
 
+_LINES = """
+Math.max(...[...document.querySelectorAll("{}")].map(node => {{
+  const range = document.createRange();
+  range.selectNodeContents(node);
+  return range.getClientRects().length;
+}}))
+"""
 _CONTRAST = """
 (() => {
   const channel = value => (value /= 255) <= .03928 ? value / 12.92 : ((value + .055) / 1.055) ** 2.4;

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
@@ -17,7 +18,7 @@ import msgspec
 from dogu.agent.budget import usd
 from dogu.fleet.compare import interval, succeeded
 from dogu.fleet.report_page import SCRIPT, STYLE
-from dogu.fleet.rows import Row
+from dogu.fleet.rows import Reason, Row
 from dogu.fleet.store import Counts, Fleet
 from dogu.language import LANGUAGES, say, spoken
 from dogu.workspace.private_file import write_private_file
@@ -132,8 +133,12 @@ def _line(row: Row, base: str) -> _Line:
         changed,
         os.path.join(base, row.patch.file) if row.patch.file else "",
         os.path.join(folder, "session.html") if row.session else "",
-        visible_line(row.message)[:_LONGEST_CAUSE_CHARS],
+        visible_line(row.message or _check_of(row))[:_LONGEST_CAUSE_CHARS],
     )
+
+
+def _check_of(row: Row) -> str:
+    return f"check: {row.check.ending}" if row.check is not None and row.check.exit_code else ""
 
 
 def _summary(counts: Counts, rows: Sequence[Row]) -> str:
@@ -174,7 +179,7 @@ def _group(name: str, rows: Sequence[Row]) -> str:
         f'<rect class="good" width="{200 * rate:.1f}" height="16" rx="3"/>'
         f'<line class="range" x1="{200 * low:.1f}" x2="{200 * high:.1f}" y1="8" y2="8"/></svg>'
     )
-    return f"<tr><th>{escape(name)}</th><td>{bar}</td><td>{_rate(good, len(rows))} · {len(rows)}</td></tr>"
+    return f"<tr><th>{escape(name)}</th><td>{bar}</td><td>{_rate(good, len(rows))} ·&nbsp;{len(rows)}</td></tr>"
 
 
 def _plot(title: str, values: Sequence[float], shown: Callable[[float], str]) -> str:
@@ -217,4 +222,6 @@ def _cause(row: Row) -> tuple[str, str]:
     if not why and row.check is not None:
         lines = row.check.output.strip().splitlines()
         why = visible_line(lines[-1]) if lines else row.check.ending
-    return str(row.reason), why.replace(row.id, "…")[:_LONGEST_CAUSE_CHARS]
+    reason = say("failed") if row.reason is Reason.DONE else str(row.reason)  # the agent was done, the check wasn't
+    alike = re.sub(rf"(?<![\w-]){re.escape(row.id)}(?![\w-])", "…", why)  # as a word
+    return reason, alike[:_LONGEST_CAUSE_CHARS]

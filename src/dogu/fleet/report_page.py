@@ -13,7 +13,8 @@ h1 { font-size: 1.4rem; margin: 0; } h2 { font-size: 1.1rem; margin: 1.5rem 0 .5
 header p { margin: .2rem 0; } .dim { color: var(--dim); }
 .plots { display: flex; flex-wrap: wrap; gap: 1rem; } figure { margin: 1rem 0; flex: 1 1 20rem; }
 svg { width: 100%; height: auto; } figure rect { fill: var(--bar); }
-.groups svg { height: 1rem; } .groups td:nth-child(2) { width: 35%; max-width: 13rem; }
+.groups svg { height: 1rem; } .groups th { min-width: 5.5rem; } .groups td:nth-child(2) { width: 28%; }
+@media (min-width: 40rem) { .groups td:nth-child(2) { width: 14rem; } .groups td:last-child { width: 50%; } }
 .all { fill: var(--rest); } .good { fill: var(--good); } .range { stroke: var(--text); stroke-width: 2; }
 .table { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; }
@@ -21,7 +22,8 @@ th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--
 td, tbody th { overflow-wrap: anywhere; }
 .causes td:not(:last-child), .groups td:last-child, td.passed, td.failed, td.unchecked { overflow-wrap: normal; }
 td div { overflow-wrap: anywhere; }
-#body td:nth-child(-n+2) { min-width: 9rem; } #body a { white-space: nowrap; }
+#body td:nth-child(1) { min-width: 9rem; } #body td:nth-child(2) { min-width: 13rem; }
+#body td:nth-child(3) { min-width: 5rem; } #body a, #body td:last-child { white-space: nowrap; }
  td.number, th.number { text-align: right; white-space: nowrap; }
 th button { font: inherit; font-weight: 600; background: none; border: 0; padding: 0; color: inherit; cursor: pointer; }
 .controls { display: flex; gap: .5rem; align-items: center; flex-wrap: wrap; margin: .5rem 0; }
