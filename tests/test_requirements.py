@@ -1,6 +1,7 @@
 """The manifest and the tests name each other."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 from documents_page import PAGE, page
@@ -9,12 +10,13 @@ from requirements import REQUIREMENTS
 TESTS = Path(__file__).parent
 
 
+@cache
 def marks() -> dict[str, list[str]]:
     """Return every marked id with the places of its marks, read from the source without running it."""
     found: dict[str, list[str]] = {}
     for file in sorted(TESTS.rglob("test_*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.requirement":
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "requirement":
                 for argument in node.args:
                     assert isinstance(argument, ast.Constant), f"{file}:{node.lineno}: an id is written out"
                     found.setdefault(str(argument.value), []).append(f"{file.relative_to(TESTS)}:{node.lineno}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from dogu.contract.tool_names import SHELL_TOOL
 from dogu.policy.commands.judge import judge_command
@@ -18,8 +19,13 @@ def entries(commands: Sequence[str] | None) -> list[str] | None:
 
 def gate(command: str, core: Sequence[str] | None = None, exclude: Sequence[str] | None = None) -> str:
     """Return what the lists and the command itself allow."""
-    rules = Rules.from_lists(entries(core), entries(exclude))
+    rules = _rules(None if core is None else (*core,), None if exclude is None else (*exclude,))
     return str(judge_command(command, rules.shell_core(), rules.shell_exclude()).gate)
+
+
+@lru_cache(16)  # one list is for many commands, and to read it takes longer than to judge one
+def _rules(core: Sequence[str] | None, exclude: Sequence[str] | None) -> Rules:
+    return Rules.from_lists(entries(core), entries(exclude))
 
 
 def without_rm(command: str) -> str:

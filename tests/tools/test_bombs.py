@@ -6,6 +6,7 @@ import resource
 import struct
 import zlib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,14 @@ pytestmark = pytest.mark.anyio
 _UNPACKED_BYTES = 200_000_000
 
 
+@cache
 def gzip_bomb() -> bytes:
     piece = zlib.compressobj(9, zlib.DEFLATED, 31)
     zeros = bytes(1_000_000)
     return b"".join([*(piece.compress(zeros) for _ in range(_UNPACKED_BYTES // len(zeros))), piece.flush()])
 
 
+@cache
 def png_bomb() -> bytes:
     """Make a picture of 14,000 x 14,000 points, all of one color."""
     side = 14_000

@@ -1,6 +1,6 @@
 """Every file tool while a thread swaps folders and files for links that lead outside: nothing outside is read or changed.
 
-A few hundred tries a tool; `DOGU_RACES=100000` makes it the long run, minutes a tool.
+A hundred tries a tool or so; `DOGU_RACES=100000` makes it the long run, minutes a tool.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ pytestmark = [
 ]
 
 TRIES = int(os.environ.get("DOGU_RACES", "0"))
-_BRIEF_S = 0.5
+_BRIEF_S = 0.2
 
 EXPECTED = (
     ErrorKind.OUTSIDE_WORKSPACE,

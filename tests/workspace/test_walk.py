@@ -80,7 +80,8 @@ def test_a_thousand_deep_tree_with_siblings_is_walked_with_few_descriptors(tmp_p
         with opened(tmp_path) as start:
             for folder in Walk().folders(start):
                 found += len(folder.names)
-                most = max(most, len(open_descriptors()))
+                if found % 20 == 0:  # to count them takes longer than to walk
+                    most = max(most, len(open_descriptors()))
         assert found == 1000
         assert most - before < 110
     finally:

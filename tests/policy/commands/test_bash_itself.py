@@ -16,7 +16,8 @@ from policy.bash_programs import NAMES, Playground, Programs, is_safe
 
 _EXCLUDE = {name: Rules.from_lists(None, [f"run_shell_command({name})"]).shell_exclude() for name in NAMES}
 _BASH = shutil.which("bash") or ""
-_BUDGET_S = float(os.environ.get("DOGU_FUZZ_S", "4"))
+_PROGRAMS = 500  # the same on each machine; for more, a time is given
+_BUDGET_S = float(os.environ.get("DOGU_FUZZ_S", "0"))
 _SEED = int(os.environ.get("DOGU_FUZZ_SEED", "20250701"))
 
 
@@ -28,11 +29,12 @@ def playground() -> Iterator[Playground]:
 
 
 def passed(playground: Playground, program: Callable[[], str]) -> tuple[list[tuple[str, str]], int]:
-    """What ran although it was excluded and the judge let it pass, and how many programs ran; within the budget."""
+    """What ran although it was excluded and the judge let it pass, and how many programs ran."""
     ended = time.monotonic() + _BUDGET_S
-    count = 0
+    made = count = 0
     found: list[tuple[str, str]] = []
-    while time.monotonic() < ended:
+    while made < _PROGRAMS or time.monotonic() < ended:
+        made += 1
         text = program()
         allowed = {name for name in NAMES if judge_command(text, None, _EXCLUDE[name]).gate == "allow"}
         if not allowed or not is_safe(text):

@@ -78,8 +78,8 @@ def test_a_program_for_awk_too(program: str) -> None:
     "text",
     [
         "echo $((" + ")" * 50_000 + "))",
-        "echo " + "a[" * 50_000,
-        "read " + "a[" * 50_000,
+        "echo " + "a[" * 20_000,
+        "read " + "a[" * 20_000,
         "[[ a == " + "@(a)" * 20_000 + " ]]",
     ],
 )
