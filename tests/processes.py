@@ -102,9 +102,9 @@ def is_alive(pid: int) -> bool:
 def _command_in(folder: str, process: psutil.Process) -> str | None:
     """Return the command line of a process that belongs to a folder; None for any other, and for one that ended."""
     try:
-        if process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
-            return None
         if not _is_below(process.cwd(), folder) and not _is_below(process.environ().get("HOME", ""), folder):
+            return None
+        if process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
             return None
         return " ".join(process.cmdline()).strip()
     except (psutil.Error, OSError):

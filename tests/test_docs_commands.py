@@ -11,7 +11,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +18,7 @@ import pytest
 
 from dogu.cli import main
 from dogu.testing import FakeGemini
+from e2e.program import ready_program
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -84,7 +84,7 @@ def test_the_commands_of_a_page_run_as_printed(name: str, tmp_path: Path) -> Non
     (project / "src" / "a.py").write_text("class Config: ...  # TODO\n")
     (project / "tasks.jsonl").write_text('{"id": "TASK", "prompt": "Say something."}\n')
     subprocess.run(["git", "init", "-q", project], check=True)
-    (bin_folder / "dogu").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m dogu "$@"\n')
+    (bin_folder / "dogu").write_text(f'#!/bin/sh\nexec {shlex.join(ready_program())} "$@"\n')
     (bin_folder / "dogu").chmod(0o755)
     with FakeGemini(["Done."] * 5) as server:
         environ = {

@@ -18,23 +18,15 @@ from preloaded import Preloaded
 PROGRAM = [sys.executable, "-m", "dogu"]
 _LIMIT_S = 60
 _LOADED = (
-    *("dogu.commands." + name for name in ("call", "command_line", "config", "jobs", "print", "terminal", "tools")),
+    *("dogu.commands." + name for name in ("call", "command_line", "config", "doctor", "jobs", "mcp", "acp", "print")),
+    *("dogu.commands." + name for name in ("sessions", "terminal", "tools", "undo")),
     *("dogu.models.gemini", "dogu.models.http_model", "dogu.models.transport", "dogu.policy.commands.judge"),
-    *("dogu.app.built_in", "dogu.agent.extensions.commands", "dogu.serve.call", "dogu.serve.run_printers"),
-    *("dogu.workspace.edit_match", "dogu.workspace.layer.settling", "anyio._backends._asyncio", "truststore"),
-    *(
-        "dogu.serve.terminal.conversation",
-        "dogu.serve.terminal.live_screen",
-        "dogu.serve.mcp.door",
-        "dogu.serve.mcp.asking",
-    ),
-    *(
-        "dogu.serve.acp.door",
-        "acp.schema",
-        "dogu.commands.mcp",
-        "dogu.commands.acp",
-        "dogu.runtime.discovery.mcp.servers",
-    ),
+    *("dogu.app.built_in", "dogu.app.checks", "dogu.agent.context.files", "dogu.agent.extensions.commands"),
+    *("dogu.workspace.edit_match", "dogu.workspace.layer.settling", "dogu.workspace.ignore.lookup"),
+    *("dogu.workspace.file_view", "dogu.workspace.sandbox.proxy", "e2e.known_machine"),
+    *("dogu.serve.call", "dogu.serve.run_printers", "dogu.serve.terminal.conversation"),
+    *("dogu.serve.terminal.live_screen", "dogu.serve.mcp.door", "dogu.serve.mcp.asking", "dogu.serve.acp.door"),
+    *("dogu.runtime.discovery.mcp.servers", "acp.schema", "anyio._backends._asyncio", "httpcore2", "truststore"),
 )
 _KEPT = ("DOGU_PLATFORM", "PATH", "LANG", "LC_ALL", "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR")
 

@@ -7,7 +7,6 @@ library only.
 
 from __future__ import annotations
 
-import json
 import os
 import struct
 
@@ -46,6 +45,8 @@ class JobFolder:
 
     def note_end(self, status: int | None, reason: str) -> None:
         """Say how the job ended."""
+        import json  # what starts with every command does without it
+
         try:
             descriptor = self._made(ENDED)
             os.write(descriptor, json.dumps({"status": status, "reason": reason}).encode())
