@@ -1,3 +1,4 @@
+import marshal
 import os
 import sys
 import threading
@@ -10,11 +11,14 @@ import psutil
 import pytest
 from anyio import to_thread
 
+from dogu.workspace.launcher import packets
 from dogu.workspace.launcher.job_folder import ENDED
+from dogu.workspace.launcher.packets import Packets
 from dogu.workspace.process.command import ShellCommand
 from dogu.workspace.process.jobs import Job
 from dogu.workspace.process.local import LocalProcesses
 from dogu.workspace.process.stored_jobs import JobRecord, StoredJobs, birth_of
+from dogu.workspace.process.supervisor_line import SupervisorLine
 from dogu.workspace.system import IS_LINUX
 from processes import is_alive, running_in
 
@@ -240,3 +244,35 @@ async def test_without_a_folder_a_job_is_ended_and_the_reason_told(tmp_path: Pat
     assert not settled.is_kept
     assert "ends with it" in settled.problem
     assert not pids_of("sleep 77", tmp_path)
+
+
+async def test_a_job_is_watched_while_another_thread_ends_it(tmp_path: Path) -> None:
+    near, far = packets.pair()
+    line = SupervisorLine(Packets(near), {})
+    job = Job(ShellCommand("true", str(tmp_path), {}), line, 0.0)
+    word = {"status": None, "bytes": {"stdout": 0, "stderr": 0}}
+
+    def talk() -> None:
+        for count in range(4_000):  # as long as the number of processes says
+            far.send(marshal.dumps(("status", {**word, "pids": list(range(count * 7 % 97))})))
+        far.send(marshal.dumps(("ended", {**word, "pids": []})))
+
+    def look() -> None:
+        while job.is_running:
+            job.hear()
+
+    with far, anyio.fail_after(60):
+        async with anyio.create_task_group() as group:
+            for act in (talk, job.close, look):
+                group.start_soon(to_thread.run_sync, act)
+            group.start_soon(job.ended)
+    assert job.pids == ()
+
+
+async def test_who_waits_for_a_word_hears_nothing_of_what_another_thread_has_closed() -> None:
+    near, far = packets.pair()
+    line = SupervisorLine(Packets(near), {})
+    with far:
+        line.close()
+        with anyio.fail_after(30):
+            await line.wait_for_word()

@@ -142,12 +142,8 @@ class Job:
         if not self._asking.acquire(blocking=False):
             return
         try:
-            while self.is_running:
-                self._hear(*self._line.take_event())
-        except BlockingIOError:
-            pass
-        except SupervisorGoneError:
-            self._ended()
+            while self._take():
+                pass
         finally:
             self._asking.release()
 
@@ -170,16 +166,25 @@ class Job:
         self._line.say(word)
         deadline = time.monotonic() + _ANSWER_TAKES_S
         while self.is_running and time.monotonic() < deadline:
-            try:
-                event, facts = self._line.take_event(timeout_s=0.1)
-            except BlockingIOError:
-                continue
-            except SupervisorGoneError:
-                self._ended()
+            if self._take(timeout_s=_LOOK_S) == answer:
                 return
-            self._hear(event, facts)
-            if event == answer:
-                return
+
+    def _take(self, timeout_s: float = 0) -> str:
+        """Take one word and what it says of the job; return its name, "" when none came.
+
+        Who calls it holds `_asking`: two that took words at once would tear them, or one close what the other reads.
+        """
+        if not self.is_running:
+            return ""
+        try:
+            event, facts = self._line.take_event(timeout_s)
+        except BlockingIOError:
+            return ""
+        except SupervisorGoneError:
+            self._ended()
+            return ""
+        self._hear(event, facts)
+        return event
 
     @property
     def has_terminal(self) -> bool:
@@ -209,20 +214,20 @@ class Job:
 
         `only_new` leaves out what an earlier call, or the command's own result, has shown.
         """
-        self.refresh()
-        if self._screen is not None:
-            return self._screen.text(only_new=only_new)[-max_bytes:], ""
-        return self._text("stdout", max_bytes, only_new), self._text("stderr", max_bytes, only_new)
+        with self._asking:  # what is read may move meanwhile
+            self._ask()
+            if self._screen is not None:
+                return self._screen.text(only_new=only_new)[-max_bytes:], ""
+            return self._text("stdout", max_bytes, only_new), self._text("stderr", max_bytes, only_new)
 
     async def stop(self) -> None:
         """End all of its processes: SIGTERM, 2 s, SIGKILL; returns when they are gone."""
         self._line.say(b"end")
         with anyio.move_on_after(_STOP_TAKES_S):
             while self.is_running:
-                try:
-                    self._hear(*await self._line.next_event())
-                except SupervisorGoneError:
+                if not await self._line.is_alive():
                     self._ended()
+                self.hear()
 
     def keep(self) -> None:
         """Let it live on after this program. Raises `ToolError` where nobody could find it then."""
@@ -240,15 +245,12 @@ class Job:
         self.ask_to_end()
         deadline = time.monotonic() + _STOP_TAKES_S
         while self.is_running and not self.is_kept and time.monotonic() < deadline:
-            try:
-                self._hear(*self._line.take_event(timeout_s=0.1))
-            except BlockingIOError:
-                continue
-            except SupervisorGoneError:
-                self._ended()
+            with self._asking:
+                self._take(timeout_s=_LOOK_S)
         is_left = self.stored is not None and self.is_kept
-        self._ended()
-        self._line.close()
+        with self._asking:
+            self._ended()
+            self._line.close()
         if self.stored is not None and not is_left:
             self.stored.forget()
 

@@ -86,11 +86,17 @@ class SupervisorLine:
                     await to_thread.run_sync(self._launcher.end_orphans, self.pid, self._family)
                 raise
             except BlockingIOError:
-                if self._is_dead():
-                    await to_thread.run_sync(self.give_up)
+                if not await self.is_alive():
                     raise SupervisorGoneError from None
-                with anyio.move_on_after(_LOOK_S):
-                    await anyio.wait_readable(self._control.socket)
+
+    async def is_alive(self) -> bool:
+        """Wait a while for a word; False where the supervisor has given no answer for so long that it was ended."""
+        if self._is_dead():
+            await to_thread.run_sync(self.give_up)
+            return False
+        with anyio.move_on_after(_LOOK_S):
+            await self.wait_for_word()
+        return True
 
     def _is_dead(self) -> bool:
         """Whether the supervisor has left a question unanswered for too long: one may stop it, trace it, freeze it.
@@ -116,7 +122,12 @@ class SupervisorLine:
 
     async def wait_for_word(self) -> None:
         """Wait until the supervisor has said something, or is gone, beside others that wait for the same."""
-        with self._control.socket.dup() as ours:  # one descriptor is waited for once at a time
+        try:
+            ours = self._control.socket.dup()  # one descriptor is waited for once at a time
+        except OSError:  # another thread has closed it, or no more may be open: who waits looks again
+            await anyio.sleep(_LOOK_S)
+            return
+        with ours:
             await anyio.wait_readable(ours)
 
     def take_event(self, timeout_s: float = 0) -> tuple[str, dict[str, Any]]:
@@ -180,8 +191,7 @@ class SupervisorLine:
         """Read from the folder's files from now on. Raises `OSError`."""
         flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         opened = {stream: os.open(os.path.join(folder, stream), flags) for stream in STREAMS}
-        self._close_outputs()
-        self._outputs = opened
+        self._close_outputs(opened)
 
     def type(self, data: bytes) -> None:
         """Type into the command's terminal, in words that the socket takes."""
@@ -227,7 +237,7 @@ class SupervisorLine:
         self._control.close()
         self._close_outputs()
 
-    def _close_outputs(self) -> None:
-        for descriptor in self._outputs.values():
+    def _close_outputs(self, others: dict[str, int] | None = None) -> None:
+        closed, self._outputs = self._outputs, others or {}
+        for descriptor in closed.values():
             os.close(descriptor)
-        self._outputs = {}
