@@ -326,6 +326,12 @@ def test_a_fleet_stops_at_its_money_and_goes_on_with_more(place: Path) -> None:
         assert fleet.counts().passed == 4
 
 
+def test_what_is_all_done_wasnt_stopped(place: Path) -> None:
+    plan = Plan(jobs=2, max_failures=2)
+    report = anyio.run(run, [Task(name, "write x", check="false") for name in "ab"], str(place / "all"), plan)
+    assert (report.failed, report.stopped) == (2, "")
+
+
 def test_a_fleet_stops_when_too_much_fails(place: Path) -> None:
     tasks = [Task(f"t{number}", "nothing", check="false") for number in range(6)]
     report = anyio.run(run, tasks, str(place / "failing"), Plan(jobs=1, max_failures=2))

@@ -68,6 +68,8 @@ def test_places_are_beside_the_file_and_addresses_stay(tmp_path: Path) -> None:
         ('{"id": "a", "prompt": null}', "line 2: Object missing required field `prompt`"),
         ('["a", "x"]', "line 2: Expected `object`, got `array`"),
         ('{"id": "a", "prompt": "x"', "line 2: Input data was truncated"),
+        ('[{"id": "a", "prompt": "x"}]', 'got `array`; a line is one task, in UTF-8: {"id": "a", "prompt": "..."}'),
+        ('{"id": "a"}', "missing required field `prompt`; a task has id, prompt, repo, folder"),
         ('{"id": "../a", "prompt": "x"}', "an id is letters, digits"),
         ('{"id": "first", "prompt": "x"}', "the id first appears twice"),
         ('{"id": "First", "prompt": "x"}', "the id First appears twice"),
@@ -170,6 +172,13 @@ def test_a_table_that_isnt_one_is_told_with_its_line(tmp_path: Path, table: str,
     with pytest.raises(ToolError) as caught:
         read(path)
     assert told in caught.value.message
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_a_table_is_separated_as_spreadsheets_do(tmp_path: Path, separator: str) -> None:
+    path = tmp_path / "tasks.csv"
+    path.write_text(separator.join(("id", "prompt")) + "\n" + separator.join(("a", '"x; y, z"')) + "\n")
+    assert read(path) == [Task("a", "x; y, z")]
 
 
 def test_a_users_files_may_be_of_any_encoding(tmp_path: Path) -> None:

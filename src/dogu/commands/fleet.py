@@ -321,6 +321,9 @@ def _export(options: Options, space: Namespace) -> int:
     with _opened(space) as fleet:
         if space.format in FOLDERS and not space.output:
             raise _usage(told("Each task makes a file: name a folder for them with --output."))
+        if not fleet.counts().done:
+            words = say("No task is done yet: `dogu fleet status {folder}` says how far it is.", folder=fleet.folder)
+            sys.stderr.write(f"{words}\n")
         if not space.output:
             export(fleet, space.format, sys.stdout.buffer.write)
             sys.stdout.buffer.flush()
@@ -355,6 +358,9 @@ def _compare(options: Options, space: Namespace) -> int:
     names = [_name(space, number, told("Which two? dogu fleet compare DIR DIR")) for number in (0, 1)]
     with Fleet.open(names[0]) as first, Fleet.open(names[1]) as second:
         found = compare(first.rows(), second.rows())
+    if not found.pairs:
+        words = sentence("{a} and {b} have no task in common that both have done: tasks are paired by their ids.")
+        raise _usage(told(words, a=names[0], b=names[1]))
     if space.json:
         _print_json(found)
     else:

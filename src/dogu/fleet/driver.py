@@ -16,7 +16,7 @@ from dogu.fleet.plan import Plan
 from dogu.fleet.rows import Reason, Row
 from dogu.fleet.store import Counts, DamagedError, DamagedTaskError, Fleet
 from dogu.fleet.tasks import Task, Work, checked
-from dogu.language import told
+from dogu.language import sentence, told
 
 _MOST_LOSSES = 2
 
@@ -105,8 +105,10 @@ class Driver:
         return self.report()
 
     def report(self) -> Report:
-        """How far it is."""
-        return Report(self._fleet.folder, self._fleet.counts(), self._stopped, not self._is_damaged)
+        """How far it is. Whatever should have stopped it, what is all done wasn't."""
+        counts = self._fleet.counts()
+        stopped = self._stopped if counts.done < counts.total else ""
+        return Report(self._fleet.folder, counts, stopped, not self._is_damaged)
 
     @property
     def is_stopped(self) -> bool:
@@ -129,7 +131,8 @@ class Driver:
     def take(self) -> Work | None:
         """Begin the next task; see `Tasks`."""
         if self.limits.is_spent:
-            self._stopped = told("the fleet has spent its {limit:.2f} USD", limit=self._plan.max_cost)
+            words = sentence("the fleet has spent its {limit:.2f} USD: a larger --max-cost lets it go on")
+            self._stopped = told(words, limit=self._plan.max_cost)
         while not self._stopped:
             begun = None
             try:

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from dogu.contract import ErrorKind, ToolError
-from dogu.language import sentence, told
+from dogu.language import joined, sentence, told
 from dogu.workspace.small_file import open_regular_file
 from dogu.workspace.text import decode
 
@@ -73,9 +73,13 @@ def read_tasks(path: str) -> Iterator[Task]:
     """
     if os.path.isdir(path):
         return _from_folder(path)
-    if path.lower().endswith(".csv"):
+    if _is_table(path):
         return _from_csv(path)
     return _from_lines(path)
+
+
+def _is_table(path: str) -> bool:
+    return path.lower().endswith(".csv")
 
 
 def checked(tasks: Iterable[Task], base: str = "") -> Iterator[Task]:
@@ -184,7 +188,8 @@ def _of_line(text: bytes) -> Task:
 
 
 def _from_csv(path: str) -> Iterator[Task]:
-    rows = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
+    text = _text(path)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=_separator(text), strict=True)
     csv.field_size_limit(_LONGEST_LINE_BYTES)
     names: list[str] = []
     line = 1
@@ -205,6 +210,12 @@ def _from_csv(path: str) -> Iterator[Task]:
     except csv.Error as error:
         message = told("{path}, line {line}: {problem}", path=path, line=line, problem=str(error))
         raise _refused(message) from error
+
+
+def _separator(text: str) -> str:
+    """Which of those that spreadsheets write stands between the names of the columns."""
+    names = text.split("\n", 1)[0]
+    return max(",;\t", key=names.count)
 
 
 def _of_row(row: dict[str, Any]) -> Task:
@@ -232,7 +243,17 @@ def _task(path: str, line: int, make: Callable[[], Task]) -> Task:
     try:
         return make()
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _refused(told("{path}, line {line}: {problem}", path=path, line=line, problem=str(error))) from error
+        problem = joined("; ", (str(error), *_hint(error, is_table=_is_table(path))))
+        raise _refused(told("{path}, line {line}: {problem}", path=path, line=line, problem=problem)) from error
+
+
+def _hint(error: Exception, *, is_table: bool) -> Iterator[str]:
+    """Say what a task is, to whom that helps."""
+    words = str(error)
+    if "unknown field" in words or "missing required" in words:
+        yield told("a task has {fields}", fields=", ".join(Task.__struct_fields__))
+    elif not is_table and "`$" not in words:
+        yield told("a line is one task, in UTF-8: {example}", example='{"id": "a", "prompt": "..."}')
 
 
 def _text(path: str) -> str:
