@@ -141,11 +141,13 @@ def test_a_listed_name_does_not_lead_to_a_private_network(start: Start) -> None:
         ("CONNECT unknown.example:80 HTTP/1.1\r\n\r\n", b"502"),
         ("CONNECT none.example:80 HTTP/1.1\r\n\r\n", b"502"),
         ("X: " + "y" * 80_000, b"431"),
-        ("CONNECT \x1b]0;x\x07:80 HTTP/1.1\r\n\r\n", b"403"),
+        ("CONNECT \x1b]0;x\x07:80 HTTP/1.1\r\n\r\n", b"400"),
+        ("CONNECT ..:80 HTTP/1.1\r\n\r\n", b"400"),
+        (f"CONNECT {'y' * 64}.open.example:80 HTTP/1.1\r\n\r\n", b"400"),
     ],
 )
 def test_what_is_no_request_is_answered(start: Start, request_: str, status: bytes) -> None:
-    proxy, port = start("localhost", "unknown.example", "none.example")
+    proxy, port = start("localhost", "unknown.example", "none.example", "*.open.example")
     assert ask(port, request_).split()[1] == status
     assert "\x1b" not in "".join(proxy.refused_since(0))
 

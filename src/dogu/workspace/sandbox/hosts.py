@@ -91,6 +91,11 @@ def _inner(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
     return address
 
 
+def is_host(host: str) -> bool:
+    """Whether it is an address, or what a name may be: no other text is looked up, or shown to whoever is asked."""
+    return _address(host) is not None or _NAME.fullmatch(plain_name(host)) is not None
+
+
 def plain_name(host: str) -> str:
     """Return a name as names are compared: lower case, without the root's dot, in its form for the wire."""
     name = host.removesuffix(".")

@@ -14,7 +14,15 @@ from contextlib import contextmanager
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from dogu.workspace.sandbox.hosts import AllowedHosts, is_metadata, is_public, is_this_machine, plain_name, split_host
+from dogu.workspace.sandbox.hosts import (
+    AllowedHosts,
+    is_host,
+    is_metadata,
+    is_public,
+    is_this_machine,
+    plain_name,
+    split_host,
+)
 
 Resolve = Callable[[str, int], list[str]]
 
@@ -253,6 +261,8 @@ def _host_of(text: str, default_port: int) -> tuple[str, int]:
         host, port = split_host(text, default_port)
     except ValueError as error:
         raise _RefusedError("400 Bad Request", f"{error}.") from error
+    if not is_host(host):
+        raise _RefusedError("400 Bad Request", "This names no host.")
     return host, port or default_port
 
 
