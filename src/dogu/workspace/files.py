@@ -25,6 +25,7 @@ from dogu.workspace.os_errors import explain
 from dogu.workspace.pending_writes import PendingWrites, RestoreError
 from dogu.workspace.protected import LOOKED_AT_BYTES, protected_reason, secret_content_reason, secret_reason
 from dogu.workspace.roots import Roots, slashed
+from dogu.workspace.sandbox.git_named import is_named, named_by_git
 
 FileKind = Literal["file", "directory", "missing", "other"]
 
@@ -122,6 +123,7 @@ class Files(Protocol):
 
 _OTHER_NAMES = sentence("The file has other names (hard links), which may lie outside the workspace.")
 _MAKES_A_REPOSITORY = sentence("HEAD and config make a folder a repository, whose settings name programs that git runs")
+_NAMED_BY_GIT = sentence("version control runs hooks and programs named there")
 _BARE = frozenset(("HEAD", "config"))
 _PACKAGES = frozenset(("node_modules", "site-packages", ".venv", "venv", ".pnpm-store", "target", "vendor", ".git"))
 
@@ -284,8 +286,10 @@ class LocalFiles:
         return reason or self._why_its_neighbours_protect(real)
 
     def _why_its_neighbours_protect(self, real: str) -> str | None:
-        """What its own name doesn't say: a bare repository of ordinary files, and a file with other names."""
+        """What its own name doesn't say: what git's settings name, a bare repository of ordinary files, other names."""
         folder, name = os.path.split(real)
+        if is_named(real, named_by_git(self._roots.root_of(real))):
+            return told("{name} decides what runs later: {reason}.", name=name, reason=_NAMED_BY_GIT)
         if name in _BARE and any(self.kind(os.path.join(folder, other)) == "file" for other in _BARE - {name}):
             return told("{name} decides what runs later: {reason}.", name=name, reason=_MAKES_A_REPOSITORY)
         try:

@@ -67,8 +67,8 @@ def effect_of(inside: str, read: Callable[[], bytes], known: Iterable[bytes] = (
 
 def _adds_nothing(new: bytes, old: bytes, own: set[tuple[str, str]]) -> bool:
     """Whether all that `new` says beyond `old` is known to start nothing. What can't be read for certain isn't."""
-    said, known = _entries(new), _entries(old)
-    return said is not None and all(_may_be_said(*entry) for entry in said - (known or set()) - own)
+    said, known = settings_in(new), settings_in(old)
+    return said is not None and all(may_be_said(*entry) for entry in said - (known or set()) - own)
 
 
 def _submodule_places(new: bytes, inside: str) -> set[str]:
@@ -76,18 +76,19 @@ def _submodule_places(new: bytes, inside: str) -> set[str]:
     if not inside.startswith("modules/"):
         return set()
     up = "../" * (inside.count("/") + 1)
-    places = {value for key, value in _entries(new) or () if key == "core.worktree" and value.startswith(up)}
+    places = {value for key, value in settings_in(new) or () if key == "core.worktree" and value.startswith(up)}
     return {place for place in places if not {"..", "", ".git"} & {*place[len(up) :].lower().split("/")}}
 
 
-def _may_be_said(key: str, value: str) -> bool:
+def may_be_said(key: str, value: str) -> bool:
+    """Whether a setting is known to start nothing."""
     if _ADDRESS.fullmatch(key):
         return bool(_STARTS_NOTHING.fullmatch(value)) and "::" not in value.partition("/")[0]
     return bool(_HARMLESS.fullmatch(key))
 
 
-def _entries(content: bytes) -> set[tuple[str, str]] | None:
-    """Read (key, value) pairs, keys in lower case; None for what may mean something else to git."""
+def settings_in(content: bytes) -> set[tuple[str, str]] | None:
+    """Read (key, value) pairs, keys in lower case; None for a content that may mean something else to git."""
     found: set[tuple[str, str]] = set()
     section = ""
     try:

@@ -18,6 +18,7 @@ from functools import lru_cache
 from dogu.workspace import fs
 from dogu.workspace.protected import protected_reason
 from dogu.workspace.sandbox import putting_back
+from dogu.workspace.sandbox.git_named import included_by_git, is_named, named_by_git
 from dogu.workspace.sandbox.git_settings import Effect, effect_of
 from dogu.workspace.sandbox.work import repositories
 from dogu.workspace.staged import StagedChange
@@ -89,7 +90,7 @@ class Watch:
         found: dict[str, Signature] = {}
         own = [path for path in (os.path.join(root, ".git") for root in self._roots) if os.path.isdir(path)]
         linked = [path for repository in (*own, *repositories(self._roots)) for path in _fixed_in_git(repository)]
-        for places in (linked, *map(self._protected, self._roots)):
+        for places in (linked, *map(named_by_git, self._roots), *map(self._protected, self._roots)):
             for place in places:
                 for path in _files(place):
                     if self._own and path.startswith(self._own):
@@ -104,7 +105,7 @@ class Watch:
         """Keep the content of what `put_back` may have to write, as it is at a snapshot; reads only what is new."""
         for path, signature in snapshot.items():
             known = self._contents.get(path)
-            if stat.S_ISDIR(signature[3]) or (known and known[0] == signature) or not is_put_back(path):
+            if stat.S_ISDIR(signature[3]) or (known and known[0] == signature) or not self._may_put_back(path):
                 continue
             content = putting_back.read(path, self._places)
             if content is not None:
@@ -127,7 +128,8 @@ class Watch:
         return sorted(undone)
 
     def _may_put_back(self, path: str) -> bool:
-        return is_put_back(path) and not (self._state and f"{path}/".startswith(self._state))
+        is_own = bool(self._state) and f"{path}/".startswith(self._state)
+        return not is_own and (is_put_back(path) or any(path in included_by_git(root) for root in self._roots))
 
     def _undo(self, path: str, before: Signature | None, after: Signature) -> bool:
         if before is None:
@@ -259,14 +261,16 @@ def runs_later(changes: Sequence[StagedChange], roots: Sequence[str]) -> tuple[l
     foreign: list[StagedChange] = []
     others: list[StagedChange] = []
     known = [_content(os.path.join(place, "config")) for place in _git_folders(roots)]
+    named = [place for root in roots for place in named_by_git(root)]
+    included = {place for root in roots for place in included_by_git(root)}
     gone = {change.moved_from or change.path for change in changes if change.moved_from or not change.source}
     is_last = any(path.endswith(("/.git", "/.git/config")) for path in gone)  # what has gone there may be here now
     for change in changes:
         root = next((root for root in roots if change.path.startswith(f"{root.rstrip('/')}/")), "/")
         does = {_what_it_does(each, path, known, is_last=is_last) for each, path in _files_of(change, root)}
-        if _Does.FOREIGN in does:
+        if _Does.FOREIGN in does or change.path in included:
             foreign.append(change)
-        elif _Does.RUNS_LATER in does:
+        elif _Does.RUNS_LATER in does or is_named(change.path, named):
             others.append(change)
     taken = [change.path for change in foreign if change.moved_from]
     if not taken:
