@@ -447,6 +447,24 @@ def test_diff_signs_are_undone() -> None:
     assert after(CODE, " import os\n ", "+import io\n import os\n ") == "import io\n" + CODE
 
 
+def test_diff_signs_before_the_lines_that_change_alone_are_undone() -> None:
+    text = "end\n\ndef build(a)\n  run\nend\n"
+    old, new = "end\n\n-def build(a)\n-  run\nend\n", "end\n\n+def build(a, b)\n+  run b\nend\n"
+    result, found = edit(text, old, new)
+    assert result == "end\n\ndef build(a, b)\n  run b\nend\n"
+    assert found.stage == "diff signs"
+    assert after(text, "\n-def build(a)\n  run", "\n  run") == "end\n\n  run\nend\n"
+    assert refusal("- a\nb\n", "- c\nb\n", "+ d\nb\n").why is Why.NO_MATCH  # nor are they undone for what isn't there
+
+
+def test_lines_are_numbered_within_a_fence_too() -> None:
+    text = "name: a\non:\n  push:\n\njobs:\n"
+    numbered = "```yaml\n    2→on:\n    3→  push:\n    4→\n    5→jobs:\n```"
+    assert after(text, numbered, numbered.replace("push", "pull")) == text.replace("push", "pull")
+    listed = "1. one\n2. two\n"
+    assert refusal(listed, "  1→3. one\n  2→4. two", "  1→3. ones\n  2→4. two").why is Why.NO_MATCH
+
+
 @pytest.mark.parametrize("tail", ["&lt;b&gt;", '"\\"x\\""', "\\n"])
 def test_a_new_string_that_has_the_context_right_is_not_unescaped(tail: str) -> None:
     text = "a < 1\nb = 2\nc\n"

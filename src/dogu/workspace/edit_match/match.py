@@ -37,6 +37,7 @@ from dogu.workspace.edit_match.result import (
     spliced,
 )
 from dogu.workspace.edit_match.unescape import (
+    DIFF_STAGE,
     ESCAPE_STAGES,
     JSON_STAGE,
     NUMBERS_STAGE,
@@ -59,6 +60,7 @@ _MANY_CHARS = 20
 _BESIDE_CHARS = 500
 _INDENTATION = sentence("indentation")
 _ZERO_WIDTH = sentence("zero-width characters")
+_READ_BY_ITSELF = {*ESCAPE_STAGES, NUMBERS_STAGE}  # within these, not every second garbling is looked for
 _BROUGHT = "\ufeff\u200b\u2060"  # what joins nothing
 _UNSEEN = "\ufeff\u200b\u200c\u200d\u200e\u200f\u2060"
 
@@ -301,7 +303,11 @@ class _Matcher:
         return find_elided(self._folded, *wanted)
 
     def _read_again(self, wanted: Wanted) -> Outcome:
-        """Find strings that are garbled in a second way, too; numbers within numbered lines are the file's."""
+        """Find strings that are garbled in a second way, too."""
+        return self._agreed([*readings(wanted.old, wanted.new)], wanted, self._normalised)
+
+    def _read_within_numbers(self, wanted: Wanted) -> Outcome:
+        """As `_read_again`; numbers within numbered lines are the file's."""
         ways = [way for way in readings(wanted.old, wanted.new) if way.stage != NUMBERS_STAGE]
         return self._agreed(ways, wanted, self._normalised)
 
@@ -321,7 +327,8 @@ class _Matcher:
             or self._agreed([*laid_out(self._folded, *sent[:2])], sent, self._normalised)
             or self._agreed([*rewrapped(self._folded, *sent[:2])], sent, self._normalised)
             or self._agreed([*half_made(*sent[:2])], sent, self._normalised)
-            or self._agreed([way for way in ways if way.stage not in ESCAPE_STAGES], sent, self._read_again)
+            or self._agreed([way for way in ways if way.stage not in _READ_BY_ITSELF], sent, self._read_again)
+            or self._agreed([way for way in ways if way.stage == NUMBERS_STAGE], sent, self._read_within_numbers)
             or self._elided(wanted)
             or self._near(wanted)
             or self._agreed(ways, sent, self._elided)
@@ -437,9 +444,9 @@ class _Matcher:
 
 def _likelier(found: Sequence[tuple[Reading, Found]], sent: str) -> Sequence[tuple[Reading, Found]]:
     """Return the readings that are left where one says more than the others: JSON where both strings are JSON as they
-    were sent; of what stands between a line's number and the line, the most.
+    were sent; of what stands before the lines, between a number and the line or as a diff's column, the most.
     """
-    if all(way.stage == NUMBERS_STAGE for way, _ in found):
+    if {way.stage for way, _ in found} in ({NUMBERS_STAGE}, {DIFF_STAGE}):
         return found[:1]
     json = [one for one in found if one[0].stage == JSON_STAGE]
     same = all(way.old == json[0][0].old for way, _ in found) if json else False

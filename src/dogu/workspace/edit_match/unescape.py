@@ -20,6 +20,7 @@ from dogu.workspace.edit_match.result import UncleanError
 
 JSON_STAGE = sentence("JSON escapes")
 NUMBERS_STAGE = sentence("line numbers")
+DIFF_STAGE = sentence("diff signs")
 _MOST_CHARS = 100_000
 _TOKEN = r"\w+|\s|."
 _CLEARLY = 4
@@ -402,15 +403,27 @@ def _without_numbers(text: str, style: re.Pattern[str]) -> str | None:
 
 
 def _without_diff_signs(old: str, new: str) -> Iterator[Reading]:
-    """Yield both without the first column of a diff, when there is a sign in one of them."""
-    stage, forgiven = sentence("diff signs"), sentence("diff signs before the lines")
+    """Yield both without the first column of a diff, when there is a sign in one of them; and without the signs where
+    the lines that differ have one each, and no others a blank.
+    """
+    stage, forgiven = DIFF_STAGE, sentence("diff signs before the lines")
     read, new_read = _without_sign(old, "-"), _without_sign(new, "+")
-    if read is None:
-        return
-    if new_read is not None and _signs(old, "-") + _signs(new, "+"):
+    if read is not None and new_read is not None and _signs(old, "-") + _signs(new, "+"):
         yield Reading(stage, forgiven, read, new_read, True)
-    elif _signs(old, "-") and ({*old.split("\n")} - {""}).isdisjoint(new.split("\n")):
+    elif read is not None and _signs(old, "-") and ({*old.split("\n")} - {""}).isdisjoint(new.split("\n")):
         yield Reading(stage, forgiven, read, new, True)
+    marked, given = old.split("\n"), new.split("\n")
+    changes = [*changed_ranges(marked, given)]
+    if all(_take_off(marked, "-", each[:2]) and _take_off(given, "+", each[2:]) for each in changes):
+        yield Reading(stage, forgiven, "\n".join(marked), "\n".join(given), True)
+
+
+def _take_off(lines: list[str], sign: str, span: tuple[int, int]) -> bool:
+    """Take the sign off the lines of a span; False where one has none."""
+    start, end = span
+    is_marked = all(line.startswith(sign) for line in lines[start:end])
+    lines[start:end] = [line[1:] for line in lines[start:end]]
+    return is_marked
 
 
 def _without_sign(text: str, sign: str) -> str | None:
