@@ -14,7 +14,7 @@ import pexpect
 import pyte
 
 from dogu.serve.terminal.calls import SPINNER
-from e2e.program import PROGRAM, Program, ready_program
+from e2e.program import Program, ready_program
 
 _DEADLINE_S = 30.0
 
@@ -149,8 +149,8 @@ class Terminal:
 class Tmux:
     """A tmux server of its own, with one pane: a terminal that scrolls, reflows and answers as a real one does.
 
-    `command` is what runs in it; when that has ended, its last screen stays. The program is started anew: that it is
-    given another size is the terminal's own word to it.
+    `command` is what runs in it, else the program, with its modules loaded; when that has ended, its last screen stays.
+    Where it is given another size, it is to be started anew: that is the terminal's own word to it.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class Tmux:
         program: Program,
         words: Sequence[str] = (),
         *,
-        command: Sequence[str] = tuple(PROGRAM),
+        command: Sequence[str] = (),
         columns: int = 80,
         rows: int = 24,
         **environ: str,
@@ -174,7 +174,7 @@ class Tmux:
             "-i",
             *variables,
             f"TERM={environ.get('TERM', 'tmux-256color')}",
-            *command,
+            *(command or ready_program()),
             *words,
         ]
         options = ["start-server", ";", "set-option", "-g", "remain-on-exit", "on", ";"]

@@ -22,7 +22,7 @@ from acp import schema
 from dogu.testing.fake_gemini import FakeGemini
 from dogu.testing.turn import Turn, call
 from e2e.acp_client import Editor, ask, connected, connected_process, new_session
-from e2e.program import PROGRAM, Program
+from e2e.program import Program, ready_program
 
 pytestmark = pytest.mark.anyio
 
@@ -248,7 +248,7 @@ async def test_failures_are_told_in_words(program: Program):
 def started(program: Program, server: FakeGemini) -> Generator[subprocess.Popen[bytes]]:
     environ = program.environ(GEMINI_API_KEY="test-key", GOOGLE_GEMINI_BASE_URL=server.base_url)
     with subprocess.Popen(
-        [*PROGRAM, "acp", "--approval-mode", "yolo"],
+        [*ready_program(), "acp", "--approval-mode", "yolo"],
         cwd=program.root,
         env=environ,
         stdin=subprocess.PIPE,

@@ -13,7 +13,7 @@ from subprocess import CompletedProcess
 import pytest
 
 from dogu.workspace.system import IS_LINUX
-from e2e.program import PROGRAM, Program
+from e2e.program import Program
 
 pytestmark = pytest.mark.skipif(not IS_LINUX or shutil.which("bwrap") is None, reason="no layers on this machine")
 
@@ -112,13 +112,31 @@ os.rename("empty", "hollow", src_dir_fd=descriptor, dst_dir_fd=descriptor)
 """
 
 
+# As `unshare -Ur` begins it; what the machine lets a sandbox do is asked again there.
+_AS_USER = """
+import ctypes, os, runpy, sys
+from dogu.workspace.launcher import network
+from dogu.workspace.sandbox import bubblewrap
+user, group = os.geteuid(), os.getegid()
+assert ctypes.CDLL(None).unshare(0x10000000) == 0
+for name, text in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1")):
+    with open(f"/proc/self/{name}", "w") as file:
+        file.write(text)
+network._try_out.cache_clear()
+bubblewrap._try_out.cache_clear()
+runpy.run_module("dogu", run_name="__main__", alter_sys=True)
+"""
+
+
 @pytest.fixture
-def as_user() -> list[str]:
-    """What a program is started by to be a user whose layers aren't the machine's root's."""
+def as_user(program: Program) -> list[str]:
+    """What the program begins with to be run by a user whose layers aren't the machine's root's."""
     words = [shutil.which("unshare") or "", "-Ur"]
     if not words[0] or subprocess.run([*words, "true"], capture_output=True, check=False).returncode:
         pytest.skip("no namespaces of a user's own here")
-    return words
+    script = program.home / "as_user.py"
+    script.write_text(_AS_USER)
+    return [str(script)]
 
 
 def test_a_user_s_own_layer_renames_folders_as_the_system_does(program: Program, as_user: list[str]) -> None:
@@ -137,19 +155,14 @@ def test_a_user_s_own_layer_renames_folders_as_the_system_does(program: Program,
     subprocess.run(["cp", "-a", program.root, twin], check=True)
     wanted = subprocess.run([sys.executable, "rename.py"], cwd=twin, capture_output=True, text=True, check=True)
 
-    def dogu(*argv: str) -> CompletedProcess[bytes]:
-        return subprocess.run(
-            [*as_user, *PROGRAM, *argv], cwd=program.root, env=program.environ(), capture_output=True, check=False
-        )
-
     command = json.dumps({"command": "python3 rename.py 2>&1"})
-    done = dogu("call", "run_shell_command", command, "--approval-mode", "yolo")
+    done = program.run("call", "run_shell_command", command, "--approval-mode", "yolo", begin=as_user)
     assert done.returncode == 0, done.stderr
     if b"without one" in done.stdout:
         pytest.skip("this kernel tells no renames")
     assert wanted.stdout.replace("\n", "") in done.stdout.decode().replace("\n", "")
     assert _facts(program) == _facts(Program(twin, program.home))
-    assert dogu("undo").returncode == 0
+    assert program.run("undo", begin=as_user).returncode == 0
     assert _facts(program) == before
 
 
@@ -163,8 +176,8 @@ def test_a_user_s_own_layer_renames_a_folder_that_is_deeper_than_a_path_may_be_l
         below = os.open("d" * 250, os.O_PATH, dir_fd=deepest)
         os.close(deepest)
         deepest = below
-    argv = (*as_user, *PROGRAM, "call", "--approval-mode", "yolo", "run_shell_command", '{"command": "mv top moved"}')
-    done = subprocess.run(argv, cwd=program.root, env=program.environ(), capture_output=True, check=False)
+    command = '{"command": "mv top moved"}'
+    done = program.run("call", "--approval-mode", "yolo", "run_shell_command", command, begin=as_user)
     assert done.returncode == 0, done.stderr
     os.close(deepest)
     assert os.listdir(program.root) == ["moved"]
@@ -210,8 +223,7 @@ def test_in_a_user_s_own_layer_files_of_several_names_and_open_folders_are_what_
     subprocess.run(["bash", "-c", command], cwd=twin, check=True)
 
     def dogu(*argv: str) -> None:
-        argv = (*as_user, *PROGRAM, *argv)
-        done = subprocess.run(argv, cwd=program.root, env=program.environ(), capture_output=True, check=False)
+        done = program.run(*argv, begin=as_user)
         assert done.returncode == 0, done.stderr
 
     dogu("call", "--approval-mode", "yolo", "run_shell_command", json.dumps({"command": command}))

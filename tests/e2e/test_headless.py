@@ -25,7 +25,7 @@ from dogu.testing.fake_messages import FakeMessages
 from dogu.testing.fake_openai import FakeOpenAI
 from dogu.testing.fake_responses import FakeResponses
 from dogu.testing.turn import Turn, call
-from e2e.program import PROGRAM, Program
+from e2e.program import PROGRAM, Program, ready_program
 from processes import wait_for
 
 _SCHEMA = Path(__file__).parents[2] / "docs" / "headless.schema.json"
@@ -62,7 +62,7 @@ def result_of(output: bytes) -> dict[str, Any]:
 def started(program: Program, server: FakeGemini, *words: str) -> subprocess.Popen[bytes]:
     """A run in the midst of a command."""
     process = subprocess.Popen(
-        [*PROGRAM, "-p", "go", "--approval-mode", "yolo", *words],
+        [*ready_program(), "-p", "go", "--approval-mode", "yolo", *words],
         cwd=program.root,
         env=program.environ(**environ(server)),
         stdout=subprocess.PIPE,

@@ -24,7 +24,7 @@ from dogu.app import Options, open_runtime
 from dogu.serve.mcp.asking import ElicitationConfirm, elicit_client
 from dogu.serve.mcp.door import mcp_server
 from dogu.serve.mcp.offers import Offers
-from e2e.program import PROGRAM, Program, ready_program
+from e2e.program import Program, ready_program
 
 pytestmark = pytest.mark.anyio
 
@@ -278,7 +278,7 @@ async def test_cancelling_a_call_ends_its_command_and_the_next_call_works(progra
 
 def start(program: Program, *words: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [*PROGRAM, "mcp", *words],
+        [*ready_program(), "mcp", *words],
         cwd=program.root,
         env=program.environ(),
         stdin=subprocess.PIPE,

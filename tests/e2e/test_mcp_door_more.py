@@ -147,7 +147,11 @@ def test_a_root_that_is_no_address_of_a_file_costs_only_itself(program: Program)
     }
     name = {"name": "read_file", "arguments": {"path": "name.txt"}}
     with subprocess.Popen(
-        [*PROGRAM, "mcp"], env=program.environ(), cwd=program.root, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [*ready_program(), "mcp"],
+        env=program.environ(),
+        cwd=program.root,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     ) as server:
         assert server.stdin is not None
         assert server.stdout is not None
@@ -244,7 +248,7 @@ async def test_a_session_that_ends_over_http_takes_its_commands_with_it(program:
 
 def listeners(port: int) -> list[str]:
     """The addresses that something listens at, at this port."""
-    found = (each for child in psutil.Process().children() for each in child.net_connections("tcp"))
+    found = (each for child in psutil.Process().children(recursive=True) for each in child.net_connections("tcp"))
     return [str(each.laddr[0]) for each in found if each.status == psutil.CONN_LISTEN and each.laddr[1] == port]
 
 

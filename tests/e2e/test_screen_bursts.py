@@ -9,7 +9,7 @@ import pytest
 from dogu.testing.fake_gemini import FakeGemini, GeminiRequest
 from dogu.testing.turn import Turn, call
 from e2e.conftest import Panes
-from e2e.program import Program
+from e2e.program import PROGRAM, Program
 from e2e.screens import at_prompt
 
 SECTIONS = 60
@@ -31,7 +31,7 @@ def test_a_burst_with_resizes_is_whole_and_once_in_the_scrollback(
 ) -> None:
     """6,000 tokens come as fast as the wire carries them."""
     with FakeGemini([Turn(text=BURST, pieces=6_000)]) as server:
-        pane = panes(program, server, columns=columns)
+        pane = panes(program, server, command=PROGRAM, columns=columns)
         pane.say("go")
         pane.until("節005")
         pane.resize(other, 24)
@@ -53,7 +53,7 @@ def test_a_block_that_grows_while_the_terminal_changes_is_left_once(
 ) -> None:
     """Slow enough that each paragraph is drawn many times before it is printed."""
     with FakeGemini([Turn(text="\n\n".join(GROWING), pieces=700, pace_s=0.006)]) as server:
-        pane = panes(program, server, columns=columns)
+        pane = panes(program, server, command=PROGRAM, columns=columns)
         pane.say("go")
         pane.until("w002x20")
         pane.resize(other, 24)
@@ -77,7 +77,7 @@ def flood(request: GeminiRequest) -> Turn:
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_typing_and_resizing_go_on_while_a_tool_floods(program: Program, panes: Panes, columns: int) -> None:
     with FakeGemini(flood) as server:
-        pane = panes(program, server, "--approval-mode", "yolo", columns=columns)
+        pane = panes(program, server, "--approval-mode", "yolo", command=PROGRAM, columns=columns)
         pane.say("flood")
         pane.until("Shell")
         pane.type("typed meanwhile 日本")
@@ -91,7 +91,7 @@ def test_typing_and_resizing_go_on_while_a_tool_floods(program: Program, panes: 
 
 def test_no_wide_character_is_broken_at_the_edge(program: Program, panes: Panes) -> None:
     with FakeGemini([Turn(text="漢字" * 200 + "\n")]) as server:
-        pane = panes(program, server, columns=41)
+        pane = panes(program, server, command=PROGRAM, columns=41)
         pane.say("go")
         pane.until("漢字")
         text = pane.until(at_prompt)
@@ -101,7 +101,7 @@ def test_no_wide_character_is_broken_at_the_edge(program: Program, panes: Panes)
 
 
 def test_a_resize_at_the_prompt_keeps_what_was_typed(program: Program, panes: Panes) -> None:
-    pane = panes(program, columns=80)
+    pane = panes(program, command=PROGRAM, columns=80)
     pane.until(at_prompt)
     typed = "a line that is longer than forty columns, with 日本語 in it"
     pane.type(typed)
@@ -119,7 +119,7 @@ def test_a_long_list_leaves_nothing_behind_however_the_terminal_changes(
 ) -> None:
     """With nothing above it: what a terminal wraps anew is pushed off the screen first where there is little else."""
     with FakeGemini([]) as server:
-        pane = panes(program, server, columns=120, rows=30)
+        pane = panes(program, server, command=PROGRAM, columns=120, rows=30)
         pane.say("/settings")
         pane.until("tools.core")
         for columns, rows in sizes:

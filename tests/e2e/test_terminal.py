@@ -11,7 +11,7 @@ import pytest
 
 from dogu.testing.fake_gemini import FakeGemini
 from dogu.testing.turn import Turn, call
-from e2e.program import PROGRAM, Program
+from e2e.program import PROGRAM, Program, ready_program
 from processes import running_in, wait_for
 
 Talk = Callable[..., "pexpect.spawn[str]"]
@@ -23,9 +23,10 @@ def talk(program: Program) -> Iterator[Talk]:
     children: list[pexpect.spawn[str]] = []
 
     def start(*words: str, **environ: str) -> pexpect.spawn[str]:
+        ready = ready_program()
         child: pexpect.spawn[str] = pexpect.spawn(
-            PROGRAM[0],
-            [*PROGRAM[1:], *words],
+            ready[0],
+            [*ready[1:], *words],
             cwd=str(program.root),
             env=program.environ(**{"NO_COLOR": "1", "PROMPT_TOOLKIT_NO_CPR": "1", **environ}),
             encoding="utf-8",
@@ -290,9 +291,10 @@ def test_commands_and_their_mistakes(program: Program, talk: Talk):
 def test_a_call_without_a_model_asks_at_the_terminal(program: Program) -> None:
     def write(content: str, answer: str) -> int:
         words = ["call", "write_file", "file_path=note.txt", f"content={content}"]
+        ready = ready_program()
         child: pexpect.spawn[str] = pexpect.spawn(
-            PROGRAM[0],
-            [*PROGRAM[1:], *words],
+            ready[0],
+            [*ready[1:], *words],
             cwd=str(program.root),
             env=program.environ(NO_COLOR="1"),
             encoding="utf-8",
