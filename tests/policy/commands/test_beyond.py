@@ -67,6 +67,7 @@ def gate(work: Path, command: str) -> str:
         "kubectl apply --dry-run=client --dry-run=none -f a.yaml",
         "prettier --check --write src",
         "bash -n +n x.sh",
+        "bash -n +o noexec x.sh",
         "git difftool -yx ./x HEAD~1",
         "python3 -m zipfile -e a.zip ../outside",
         "mytool ./x",

@@ -130,7 +130,7 @@ def undone(words: Sequence[Word], covered: int) -> Iterator[Danger]:
         text = words[at].text
         name = text.partition("=")[0]
         is_again = name in names and (text not in named or text in with_value)
-        is_opposite = text[:1] == "+" and not letters.isdisjoint(text[1:])
+        is_opposite = text[:1] == "+" and (text[1:] == "o" or not letters.isdisjoint(text[1:]))
         is_opposite |= name[:2] == "--" and bool(
             {f"--no-{name[2:]}", f"--{name.removeprefix('--no-')}"} & (names - {name})
         )
