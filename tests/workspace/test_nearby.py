@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+
+import pytest
 
 from dogu.workspace.nearby import Nearby
 
@@ -60,3 +63,15 @@ def test_a_module_is_a_file_here_and_none_of_pythons_own(tmp_path: Path) -> None
     near = Nearby(str(tmp_path))
     names = ("app", "job", "json", "far", "src.app", "gone", "../job", "job.py")
     assert [near.has_module(each) for each in names] == [True, True, False, False, True, False, False, False]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs here")
+def test_a_fifo_in_the_place_of_gits_files_is_not_waited_on(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".git")
+    near = Nearby(str(tmp_path))
+    assert (near.pushed_to(by_any_branch=True), near.has_tag_like_an_option()) == ([], False)
+    (tmp_path / ".git").unlink()
+    (tmp_path / ".git").mkdir()
+    for name in ("config", "HEAD", "packed-refs", "commondir"):
+        os.mkfifo(tmp_path / ".git" / name)
+    assert (near.pushed_to(by_any_branch=False), near.has_tag_like_an_option()) == ([], False)

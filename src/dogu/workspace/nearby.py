@@ -8,6 +8,9 @@ import os
 import re
 import stat
 import sys
+from io import TextIOWrapper
+
+from dogu.workspace.small_file import open_regular_file
 
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _MOST_NAMES = 1000
@@ -150,7 +153,7 @@ def _common(folder: str) -> str:
 
 def _text(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
+        with TextIOWrapper(open_regular_file(path), "utf-8", "replace") as file:
             return file.read(_MOST_CONFIG)
     except (OSError, ValueError):
         return ""

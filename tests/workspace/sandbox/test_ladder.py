@@ -20,7 +20,7 @@ from dogu.workspace.process.local import LocalProcesses
 from dogu.workspace.sandbox import places
 from dogu.workspace.sandbox.ladder import Sandbox, SandboxSettings, Step
 from dogu.workspace.sandbox.watch import Watch, changes, fixed_places
-from dogu.workspace.sandbox.work import private_folder
+from dogu.workspace.sandbox.work import private_folder, repositories
 from processes import shared_fork_server
 from workspace.sandbox.probes import PYTHON
 
@@ -530,6 +530,17 @@ async def test_a_link_that_leads_to_hooks_leads_there_again(place: Place) -> Non
     await place.run(Sandbox.detect(best=Step.NONE), "ln -sfn ../evil .git/hooks")
     assert watch.put_back(before, watch.snapshot()) == [str(hooks)]
     assert hooks.readlink() == Path("../own")
+
+
+def test_a_repository_whose_link_is_a_fifo_is_none(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".git")
+    assert repositories([str(tmp_path)]) == []
+    (tmp_path / ".git").unlink()
+    own = tmp_path / "own"
+    own.mkdir()
+    (tmp_path / ".git").write_text(f"gitdir: {own}\n")
+    os.mkfifo(own / "commondir")
+    assert repositories([str(tmp_path)]) == []
 
 
 @pytest.mark.parametrize("named", ["", ".", "nowhere", "/nowhere", "/etc/passwd", "/proc"])

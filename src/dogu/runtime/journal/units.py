@@ -16,6 +16,7 @@ from dogu.runtime.journal.states import Seen, State
 from dogu.runtime.journal.steps import FORCE, Step, UndoRefusal
 from dogu.workspace.held import Head, beside, companions, git_folder, head_of, held, related, untold
 from dogu.workspace.sandbox.places import parents
+from dogu.workspace.small_file import open_regular_file
 
 _REFS = ("HEAD", "packed-refs", "refs", "worktrees")
 _OBJECT = re.compile("[0-9a-f]{2}/[0-9a-f]{38,62}")
@@ -257,7 +258,7 @@ def _is_in_need(path: str, going: Sequence[bytes] | None) -> bool:
     if os.path.basename(path) != "index" or going is None:
         return True
     try:
-        with open(path, "rb") as stream:
+        with open_regular_file(path) as stream:
             data = stream.read()
     except OSError:
         return True

@@ -17,6 +17,7 @@ from dogu.language import say
 from dogu.runtime.runtime import Runtime
 from dogu.serve.terminal.cells import fit, width_of
 from dogu.serve.terminal.key_names import keys_problems
+from dogu.workspace.small_file import open_regular_file
 from dogu.workspace.visible import visible_line
 
 if TYPE_CHECKING:
@@ -112,8 +113,8 @@ class StatusLine:
     def _branch(self) -> str:
         """Read the branch from git's own file; empty where there is none."""
         try:
-            with open(os.path.join(self._runtime.roots[0], ".git", "HEAD"), encoding="utf-8", errors="replace") as file:
-                head = file.read(_MOST_HEAD_BYTES).strip()
+            with open_regular_file(os.path.join(self._runtime.roots[0], ".git", "HEAD")) as file:
+                head = file.read(_MOST_HEAD_BYTES).decode("utf-8", "replace").strip()
         except OSError:
             return ""
         return head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else head[:8]

@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from dogu.workspace.layer.make import Layer, Layers
+from dogu.workspace.small_file import open_regular_file
 from dogu.workspace.staged import StagedChange
 
 _MOST_FILES, _MOST_ENTRIES = 500, 5_000
@@ -125,7 +126,7 @@ def _status(path: str) -> os.stat_result | None:
 
 def _text_of(path: str) -> bytes | None:
     try:
-        with open(path, "rb") as file:
+        with open_regular_file(path) as file:
             data = file.read(_MOST_BYTES + 1)
     except OSError:
         return None

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
+from dogu.workspace.small_file import open_regular_file
+
 # Relative to the home folder; a folder stands for all that is in it.
 _HOME_TOOLS = (
     # what a user installs for themselves
@@ -248,7 +250,7 @@ def _firsts(home: str, names: str) -> tuple[tuple[str, str], ...]:
 def _content(path: str) -> bytes | None:
     """A file's content, without its comments; None for what is no file of a user's settings."""
     try:
-        with open(path, "rb") as file:
+        with open_regular_file(path) as file:
             content = file.read(_MOST_SETTINGS_BYTES + 1)
     except OSError:
         return None

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from dogu.workspace.sandbox.places import is_in
+from dogu.workspace.small_file import open_regular_file
 
 # Tools that fail without a cache they can write; what they share between projects stays unwritten, and unpoisoned.
 _CACHES = {
@@ -111,7 +112,7 @@ def _own_folder(path: str) -> str:
 
 def _line(path: str) -> str:
     try:
-        with open(path, "rb") as file:
+        with open_regular_file(path) as file:
             return os.fsdecode(file.read(_LONGEST_LINE_BYTES).split(b"\n")[0].strip())
     except OSError:
         return ""
