@@ -1,7 +1,7 @@
 # `make run` and `make test` do everything on a machine that has Python 3.11+ and make. `make test-fast` is for each save,
 # `make conformance` and `make foreign` for what speaks to others' programs: npm installs them, once a machine.
 .DELETE_ON_ERROR:
-.PHONY: platforms llama scores run install release first-hour test test-fast conformance posix windows foreign foreign-minute setup setup-dev system lint types layers sizes docs unit oracle oracle-minute ray bench catalogs release-catalogs casts lock clean
+.PHONY: checks platforms llama scores run install release first-hour test test-fast conformance posix windows foreign foreign-minute setup setup-dev system lint types layers sizes docs unit oracle oracle-minute ray bench catalogs release-catalogs casts lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -14,7 +14,10 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q
 run: $(RUN_STAMP)
 	@$(BIN)/dogu $(ARGS)
 
-test: setup-dev system lint types layers sizes docs unit oracle-minute foreign-minute
+test: setup-dev checks unit oracle-minute foreign-minute
+
+# What reads the sources and starts nothing of them.
+checks: system lint types layers sizes docs
 
 setup: $(RUN_STAMP)
 setup-dev: $(DEV_STAMP)
@@ -107,12 +110,12 @@ windows: setup-dev
 	scripts/windows.sh
 
 conformance: setup-dev
-	$(PYTEST) -m conformance
+	$(PYTEST) -m conformance tests/conformance tests/e2e
 
 # The shipped `dogu mcp` and `dogu acp`, driven by clients that others wrote: npm installs them once a machine, 1 GB.
 # Neovim comes from PyPI; its plugins are cloned, or lie in the folder that DOGU_TEST_NVIM_PLUGINS names.
 foreign: setup-dev
-	$(PYTEST) -m foreign -rs
+	$(PYTEST) -m foreign -rs tests/foreign
 
 # The short form of it: the TypeScript SDK of MCP and acpx, some seconds once npm has them.
 foreign-minute: setup-dev

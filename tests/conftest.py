@@ -89,6 +89,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fast", action="store_true", help="leave out what is slow, and try fewer examples of each law")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Have half as many workers more than the machine has cores: the tests wait for programs that they start."""
+    return None if config.getoption("--fast") else (os.cpu_count() or 1) * 3 // 2
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out what is slow, and what this system can't even load."""
     name = collection_path.relative_to(TESTS).as_posix()
