@@ -64,7 +64,8 @@ def rows_of(folder: Path) -> dict[str, Row]:
 def test_a_disk_that_is_full_costs_those_whom_it_meets(model: Model, tmp_path: Path) -> None:
     if _UNSHARE is None or subprocess.run([_UNSHARE, "-rm", "true"], capture_output=True, check=False).returncode:
         pytest.skip("no mount namespace here")
-    lines = [Task("fills", "dd if=/dev/zero of=big bs=1M count=60", check="true")]
+    fill = "dd if=/dev/zero of=big bs=1M count=60"
+    lines = [Task("fills", fill, check="true"), Task("prepares", "echo x", setup=f"{fill}; true", check="true")]
     lines += [Task(f"small{number}", "echo x > a.txt", check="test -f a.txt") for number in range(3)]
     (tmp_path / "t.jsonl").write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
     (tmp_path / "disk").mkdir()
@@ -83,6 +84,7 @@ def test_a_disk_that_is_full_costs_those_whom_it_meets(model: Model, tmp_path: P
     rows = {row.id: row for row in (msgspec.json.decode(line, type=Row) for line in lines_out)}
     assert (rows["fills"].passed, rows["fills"].reason) == (False, Reason.WORLD)
     assert "space" in rows["fills"].message
+    assert (rows["prepares"].passed, rows["prepares"].reason) == (False, Reason.WORLD)
     assert [rows[f"small{number}"].passed for number in range(3)] == [True] * 3
 
 

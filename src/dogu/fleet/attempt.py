@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
+from typing import cast
 
 import anyio
 import msgspec
@@ -35,9 +37,11 @@ from dogu.runtime.session_folder import StoredSession, read_facts
 from dogu.serve.defects import contained
 from dogu.serve.session_export import export_html
 from dogu.settings import SettingsError
+from dogu.workspace.os_errors import limit_words
 from dogu.workspace.process.launch import ForkServer
 
 _KEPT_TEXT_CHARS = 20_000
+_OF_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 _GO_ON = "You were cut short, and what you had running has ended. Look how far it is, and go on with the task above."
 _REASONS = {
     EndReason.DONE: Reason.DONE,
@@ -83,7 +87,7 @@ class Attempts:
             except FleetSpentError:
                 return None
             except _DefectError as error:
-                found.ended(Reason.DEFECT, str(error))
+                found.ended(Reason.WORLD if _is_of_machine(error.__cause__) else Reason.DEFECT, str(error))
             except (WorldError, SettingsError, ToolError) as error:
                 found.ended(Reason.WORLD, str(error))
             did_not_get_there = found.row.passed is None and found.row.reason is not Reason.DONE
@@ -312,6 +316,14 @@ class _Shares:
         for number in self._running:
             self._running[number] += (now - self._seen) / len(self._running)
         self._seen = now
+
+
+def _is_of_machine(error: BaseException | None) -> bool:
+    """Whether the machine refused what was asked of it, such as room on its disk: that is no defect of ours."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    is_of_disk = isinstance(error, OSError) and error.errno in _OF_DISK
+    return error is not None and (is_of_disk or bool(limit_words(error)))
 
 
 def _begun(task: Task, place: str) -> Begun | None:
