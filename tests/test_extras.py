@@ -7,7 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
-import tomllib
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from dogu.extras import install_command
+from preloaded import Preloaded
 
 ROOT = Path(__file__).parents[1]
 
@@ -65,45 +66,17 @@ def test_no_hint_names_an_index_by_itself() -> None:
     assert [file.name for file in files if re.search(r"pip install '?dogu", file.read_text(encoding="utf-8"))] == []
 
 
-# Runs dogu's command line where only the packages can be imported that an installation without extras has.
-_WITHOUT_EXTRAS = """
-import re, sys
-from importlib import metadata
-
-def needed(name, seen):
-    key = re.sub(r"[-_.]+", "-", name).lower()
-    if key not in seen:
-        seen.add(key)
-        try:
-            wants = metadata.requires(name) or []
-        except metadata.PackageNotFoundError:
-            wants = []
-        for want in wants:
-            if "extra ==" not in want:
-                needed(re.match(r"[\\w.-]+", want)[0], seen)
-    return seen
-
-known = {"dogu-agent", "pip"}
-for name in sys.argv.pop(1).split():
-    needed(name, known)
-modules = {name: {re.sub(r"[-_.]+", "-", one).lower() for one in where}
-           for name, where in metadata.packages_distributions().items()}
-
-class Missing:
-    def find_spec(self, name, path=None, target=None):
-        whose = modules.get(name.partition(".")[0])
-        if whose and not whose & known:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-sys.meta_path.insert(0, Missing())
-from dogu.cli import main
-sys.exit(main())
-"""
+@pytest.fixture(scope="module")
+def without_extras() -> Iterator[Preloaded]:
+    """Processes where only the packages can be imported that an installation without extras has."""
+    loaded = Preloaded("without_extras")
+    yield loaded
+    loaded.close()
 
 
-def _needed() -> str:
-    wants = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
-    return " ".join(re.split(r"[^\w.-]", want)[0] for want in wants)
+def run(loaded: Preloaded, home: Path, words: str) -> subprocess.CompletedProcess[bytes]:
+    environ = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    return loaded.run(["-m", "dogu", *words.split()], str(home), environ, b"", 60)
 
 
 @pytest.mark.parametrize(
@@ -124,35 +97,19 @@ def _needed() -> str:
         "man",
     ],
 )
-def test_what_needs_no_extra_works_without_any(tmp_path: Path, words: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _WITHOUT_EXTRAS, _needed(), *words.split()],
-        cwd=tmp_path,
-        env={"HOME": str(tmp_path), "PATH": os.environ["PATH"]},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+def test_what_needs_no_extra_works_without_any(without_extras: Preloaded, tmp_path: Path, words: str) -> None:
+    done = run(without_extras, tmp_path, words)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize(("words", "extra"), [("mcp", "mcp"), ("acp", "acp"), ("mcp-servers list", "mcp")])
-def test_what_needs_one_names_it(tmp_path: Path, words: str, extra: str) -> None:
+def test_what_needs_one_names_it(without_extras: Preloaded, tmp_path: Path, words: str, extra: str) -> None:
     (tmp_path / ".dogu").mkdir()
     (tmp_path / ".dogu" / "settings.json").write_text('{"mcpServers": {"a": {"command": "cat"}}}')
-    done = subprocess.run(
-        [sys.executable, "-c", _WITHOUT_EXTRAS, _needed(), *words.split()],
-        cwd=tmp_path,
-        env={"HOME": str(tmp_path), "PATH": os.environ["PATH"]},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    done = run(without_extras, tmp_path, words)
     assert done.returncode != 0
-    assert f"dogu-agent[{extra}]" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert f"dogu-agent[{extra}]" in done.stderr.decode()
+    assert b"Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ import yaml
 
 from dogu.testing.fake_gemini import FakeGemini
 from dogu.testing.turn import Turn, call
-from e2e.program import Program
+from e2e.program import Program, ready_program
 
 _CI = Path(__file__).parents[2] / "examples" / "ci"
 _INSTALLS = "pipx install dogu-agent"
@@ -24,7 +24,7 @@ def repository(program: Program) -> str:
     """A repository with one commit and a change on top, and `dogu` on PATH; return the first commit."""
     bin_folder = program.home / "bin"
     bin_folder.mkdir()
-    (bin_folder / "dogu").write_text(f'#!/bin/sh\nexec {sys.executable} -m dogu "$@"\n')
+    (bin_folder / "dogu").write_text(f'#!/bin/sh\nexec {shlex.join(ready_program())} "$@"\n')
     (bin_folder / "dogu").chmod(0o755)
     program.settle('{"model": {"retryFor": 0}}')
     run(program, "git init -q && echo one > a.txt && git add -A && git commit -qm one")

@@ -9,20 +9,23 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 import dogu
 from dogu.workspace.system import IS_LINUX
-from e2e.program import PROGRAM, Program
+from e2e.program import PROGRAM, Program, ready_program
 
 _OFFLINE = ("--model", "offline")
 
 
-def in_bash(program: Program, script: str, *, before: tuple[str, ...] = (), **environ: str) -> tuple[int, str, str]:
-    """Run a script in which `dogu` is the program."""
-    text = f'dogu() {{ {shlex.join(PROGRAM)} "$@"; }}\n{script}'
+def in_bash(
+    program: Program, script: str, *, before: tuple[str, ...] = (), words: Sequence[str] = PROGRAM, **environ: str
+) -> tuple[int, str, str]:
+    """Run a script in which `dogu` is the program, or what else the words run."""
+    text = f'dogu() {{ {shlex.join(words)} "$@"; }}\n{script}'
     done = subprocess.run(
         [*before, "bash", "-c", text],
         cwd=program.root,
@@ -199,7 +202,7 @@ def test_a_large_file_s_texts_are_not_sent_with_its_diff(program: Program) -> No
 
 def test_a_client_that_is_not_there_ends_the_mcp_door(program: Program) -> None:
     done = subprocess.run(
-        [*PROGRAM, "mcp"], cwd=program.root, env=program.environ(), stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False
+        [*ready_program(), "mcp"], cwd=program.root, env=program.environ(), stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b"")
 
@@ -239,12 +242,12 @@ def test_help_that_cannot_be_written_is_told(program: Program, words: str) -> No
 def test_an_own_folder_that_cannot_be_used_is_told(program: Program, words: str) -> None:
     home = program.root.parent / "file"
     home.touch()
-    code, _, err = in_bash(program, f"dogu {words}", HOME=str(home))
-    assert code == 54 or (code == 0 and words == "jobs")
-    assert "defect" not in err
-    done = in_bash(program, "dogu doctor", HOME=str(home))
-    assert done[0] == 1
-    assert "file can't be written" in done[1]
+    done = program.run(*words.split(), environ={"HOME": str(home)})
+    assert done.returncode == 54 or (done.returncode == 0 and words == "jobs")
+    assert b"defect" not in done.stderr
+    done = program.run("doctor", environ={"HOME": str(home)})
+    assert done.returncode == 1
+    assert b"file can't be written" in done.stdout
 
 
 @pytest.mark.parametrize("limit", [10, 14, 20, 24, 30, 96])
@@ -272,11 +275,11 @@ def test_a_limit_of_files_sizes_is_no_fault_of_the_temporary_folder(program: Pro
 
 
 def test_a_proxy_that_is_no_address_is_named_as_what_is_wrong(program: Program) -> None:
-    words = "dogu --retry-for 0 -p hi"
-    code, _, err = in_bash(program, words, HTTPS_PROXY="::::bogus", GEMINI_API_KEY="x")
-    assert code != 0
-    assert "HTTPS_PROXY" in err
-    assert "isn't a server's address" not in err
+    environ = {"HTTPS_PROXY": "::::bogus", "GEMINI_API_KEY": "x"}
+    done = program.run("--retry-for", "0", "-p", "hi", environ=environ)
+    assert done.returncode != 0
+    assert b"HTTPS_PROXY" in done.stderr
+    assert b"isn't a server's address" not in done.stderr
 
 
 def test_bytes_that_are_no_text_in_the_locale_are_told_as_that(program: Program) -> None:
@@ -319,7 +322,7 @@ def test_a_folder_whose_name_is_no_utf8_works(program: Program) -> None:
     dogu --approval-mode yolo call write_file file_path=y.txt content=q && dogu undo && ls && dogu sessions
     dogu config | head -1; dogu mcp < /dev/null
     """
-    code, out, err = in_bash(program, script)
+    code, out, err = in_bash(program, script, words=ready_program())
     assert (code, err) == (0, "")
     assert "L1: TODO" in out
     assert "removed:" in out
@@ -332,16 +335,16 @@ def test_doctor_reads_what_a_start_reads(program: Program) -> None:
     policies = program.root.parent / "home" / ".gemini" / "policies"
     (policies).mkdir(parents=True)
     (policies / "a.toml").write_text("[[rule]]\ndecision = 'deny'\n")
-    code, out, _ = in_bash(program, "dogu doctor", HOME=str(program.root.parent / "home"))
-    assert code == 1
-    assert "✘ rules" in out
-    assert "rule 1: priority is missing" in out
+    done = program.run("doctor")
+    assert done.returncode == 1
+    assert "✘ rules" in done.stdout.decode()
+    assert b"rule 1: priority is missing" in done.stdout
 
 
 def test_input_without_an_end_is_refused_and_a_signal_is_heard_before(program: Program) -> None:
     code, _, err = in_bash(program, "dogu --model offline -p x </dev/zero")
     assert (code, err) == (42, "stdin is larger than 64 MB.\n")
-    assert in_bash(program, f"timeout -k 20 3 {shlex.join(PROGRAM)} mcp </dev/zero")[0] == 124
+    assert in_bash(program, f"timeout -k 20 1 {shlex.join(PROGRAM)} mcp </dev/zero")[0] == 124
 
 
 @pytest.mark.parametrize("door", ["mcp", "acp"])
@@ -351,6 +354,6 @@ def test_input_that_may_only_be_written_is_told(program: Program, door: str) -> 
 
 
 def test_a_folder_for_temporary_files_that_takes_none_is_left_out(program: Program) -> None:
-    words = "dogu --approval-mode yolo call run_shell_command command='echo hi'"
-    code, out, err = in_bash(program, words, TMPDIR="/proc")
-    assert (code, "hi" in out, err) == (0, True, "")
+    words = ("--approval-mode", "yolo", "call", "run_shell_command", "command=echo hi")
+    done = program.run(*words, environ={"TMPDIR": "/proc"})
+    assert (done.returncode, b"hi" in done.stdout, done.stderr) == (0, True, b"")

@@ -113,7 +113,7 @@ BESIDE_QUOTED_CODE = Case(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(cases(), st.sampled_from(sorted(GARBLINGS)))
 @example(BESIDE_QUOTED_CODE, "straight quotes")
 def test_a_garbling_of_both_strings_gives_back_the_intended_text_or_a_refusal(case: Case, name: str) -> None:
@@ -135,7 +135,7 @@ SHIFTS: dict[str, Callable[[str], str]] = {
 }
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(cases(), st.sampled_from(sorted(GARBLINGS)), st.sampled_from(sorted(SHIFTS)))
 def test_a_garbling_and_a_shift_of_both_strings_give_the_intended_text_or_a_refusal(
     case: Case, name: str, shift: str
@@ -147,7 +147,7 @@ def test_a_garbling_and_a_shift_of_both_strings_give_the_intended_text_or_a_refu
         assert result_of(case.text, found) == case.wanted
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(cases(), st.integers(-2, 2), st.booleans())
 def test_a_block_that_is_wrapped_is_written_as_meant_or_refused(case: Case, levels: int, unwraps: bool) -> None:
     base = min(len(line) - len(line.lstrip(" ")) for line in case.old.splitlines())
@@ -166,7 +166,7 @@ def shifted(text: str, levels: int) -> str:
     return "".join(line[-4 * levels :] for line in text.splitlines(keepends=True))
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(cases(), st.data())
 def test_several_edits_are_found_in_the_same_text(case: Case, data: st.DataObject) -> None:
     lines = case.text.splitlines(keepends=True)
@@ -222,7 +222,7 @@ TEXTS = st.text(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(TEXTS, TEXTS, TEXTS, st.sampled_from([1, 2, None]))
 @example("a\r\nb", "a\n", "", 1)
 @example("x\u200b \n", "    x\n    ", "    y\n    z", None)
@@ -239,7 +239,7 @@ def test_any_strings_at_all_give_an_edit_of_the_text_or_a_refusal(
             assert text[cut - 1 : cut + 1] != "\r\n" or cut == 0
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(TEXTS, st.data())
 def test_what_is_there_once_is_replaced_and_nothing_else(text: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text)))
@@ -270,7 +270,7 @@ def test_a_line_that_the_file_does_not_have_is_refused(case: Case, line: str) ->
         assert isinstance(match_edit(case.text, old, case.new), Refusal)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(TEXTS)
 @example("a\u200b\u0301")
 def test_folding_by_clusters_is_folding(text: str) -> None:
@@ -281,7 +281,7 @@ def test_folding_by_clusters_is_folding(text: str) -> None:
     assert starts == sorted(starts)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(TEXTS, st.data())
 def test_a_place_in_the_folded_view_folds_to_itself(text: str, data: st.DataObject) -> None:
     view = FoldedText(text)
@@ -296,7 +296,7 @@ def test_a_place_in_the_folded_view_folds_to_itself(text: str, data: st.DataObje
 LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "\n"]), max_size=8).map("".join)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(LINES, LINES, LINES, LINES)
 def test_changes_that_lie_apart_are_both_made(head: str, tail: str, ours: str, theirs: str) -> None:
     base, fence = "one\n", "x\ny\nz\n"
