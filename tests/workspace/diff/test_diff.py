@@ -109,6 +109,13 @@ def test_an_insertion_between_alike_blocks_is_one_block() -> None:
     assert len(added) == 3
 
 
+def test_two_insertions_or_deletions_that_can_be_one_are_one() -> None:
+    old, new = ["a", "}", "b"], ["a", "x", "}", "", "}", "b"]
+    assert changed_ranges(old, new) == [(1, 1, 1, 4)]
+    assert changed_ranges(new, old) == [(1, 4, 1, 1)]
+    assert changed_ranges(["{", "b"], ["{", "x", "{", "y", "b"]) == [(1, 1, 1, 4)]
+
+
 def test_many_lines_of_few_kinds_in_another_order_end_with_a_right_answer() -> None:
     old = [str(number * 7919 % 13) for number in range(6000)]
     new = [str(number * 104729 % 11) for number in range(6000)]

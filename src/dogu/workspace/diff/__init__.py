@@ -44,7 +44,40 @@ def changed_ranges(old_lines: Sequence[str], new_lines: Sequence[str]) -> list[C
             changes.append(Change(old_start, old_at, new_start, new_at))
         kept = min(_gap(old_changed, old_at), _gap(new_changed, new_at))
         old_at, new_at = old_at + kept, new_at + kept
-    return changes
+    return _joined(changes, old, new)
+
+
+def _joined(changes: list[Change], old: list[int], new: list[int]) -> list[Change]:
+    """Make one of two insertions, or of two deletions, that are one where the equal lines between them are taken for
+    those before or after both.
+    """
+    joined: list[Change] = []
+    for change in changes:
+        last = joined[-1] if joined else None
+        if last and last.old_start == last.old_end and change.old_start == change.old_end:
+            span = _one_span(new, last[2:], change[2:])
+            at = last.old_start if span and span[0] == last.new_start else change.old_start
+            one = span and Change(at, at, *span)
+        elif last and last.new_start == last.new_end and change.new_start == change.new_end:
+            span = _one_span(old, last[:2], change[:2])
+            at = last.new_start if span and span[0] == last.old_start else change.new_start
+            one = span and Change(*span, at, at)
+        else:
+            one = None
+        if one:
+            joined.pop()
+        joined.append(one or change)
+    return joined
+
+
+def _one_span(lines: list[int], first: tuple[int, int], second: tuple[int, int]) -> tuple[int, int] | None:
+    """Return the span of both where one of them can be moved to the other: what it leaves is what it comes to be on."""
+    between = second[0] - first[1]
+    if lines[second[1] - between : second[1]] == lines[first[1] : second[0]]:
+        return first[0], second[1] - between
+    if lines[first[0] : first[0] + between] == lines[first[1] : second[0]]:
+        return first[0] + between, second[1]
+    return None
 
 
 def unified_diff(old: str, new: str, path: str, context: int = 3) -> str:
