@@ -54,3 +54,60 @@ def test_without_any_indentation_nobody_knows_how_deep_the_lines_of_a_block_that
     found = match_edit(text, old, "with a:\nb()\nd()\nwith e:\ng()", path="/a.py")
     assert isinstance(found, Refusal), found
     assert found.why is Why.UNCLEAR
+
+
+@pytest.mark.parametrize("line", ["// b does it.", "# b", "@Override", "/* b */", "#[test]", '[Fact("b")]', "-- b"])
+def test_what_leads_to_a_line_stays_above_it_where_old_string_leaves_out_the_blank_line(line: str) -> None:
+    text = "func a() {\n}\n\nfunc b() {\n\tx := 1\n}\n"
+    old = "}\nfunc b() {\n\tx := 1\n"
+    new = old.replace("func b", f"{line}\nfunc b")
+    assert after(text, old, new, "/a.go") == text.replace("func b", f"{line}\nfunc b")
+    commented = text.replace("}\n\n", "}\n// end of a\n\n")
+    new = "// end of a\n// and more of it\nfunc b() {\n"
+    assert after(commented, "// end of a\nfunc b() {\n", new, "/a.go") == commented.replace(
+        "of a\n", "of a\n// and more of it\n"
+    )
+
+
+def test_a_blank_line_that_old_string_leaves_out_is_put_into_no_new_lines() -> None:
+    text = "struct A {\n  int a;\n};\n\n}\n"
+    macro = "#define M(x) \\\ntry { \\\n  f(x); \\\n}\n\n"
+    old = "struct A {\n  int a;\n};\n}\n"
+    assert after(text, old, old.replace(";\n};\n", f";\n}};\n{macro}"), "/a.h") == text.replace(
+        "\n\n}", f"\n\n{macro}}}"
+    )
+
+
+def test_a_blank_line_that_both_strings_invent_is_written_into_no_file() -> None:
+    text = "function a() {\n  return 1;\n}\n\nfunction b() {\n  return 2;\n}\n\nfunction c() {\n  return 3;\n}\n"
+    gone = "function b() {\n  return 2;\n}\n\n"
+    old = f"  return 1;\n\n}}\n\n{gone}function c() {{\n"
+    assert after(text, old, old.replace(gone, ""), "/a.js") == text.replace(gone, "")
+
+
+def test_a_blank_line_with_a_number_is_one() -> None:
+    text = "all: x\n\n# one\n# two\nSCRIPTS = a\n"
+    old = "     1\tall: x\n     2\t\n     3\t# one\n     4\t# two"
+    for end in ("", "\n"):
+        assert after(text, old + end, f"     1\tall: x\n     2\t{end}", "/Makefile") == "all: x\n\nSCRIPTS = a\n"
+
+
+def test_a_break_of_markdown_is_no_padding() -> None:
+    text = "# Title\n\nold line\nend\n"
+    assert after(text, "# Title \n\nold line\nend", "# Title \n\nnew line  \nsecond \nend", "/a.md") == (
+        "# Title\n\nnew line  \nsecond\nend\n"
+    )
+
+
+def test_a_text_that_is_elsewhere_too_is_written_where_only_blanks_at_an_end_are_lost() -> None:
+    text = "def f():\n    x = one(1)\n    return x\n\n\ndef g():\n    x = two(2)\n    return x\n"
+    old, new = "    x = one(1) \n    return x\n", "    x = two(2)\n    return x\n"
+    assert after(text, old, new) == text.replace("one(1)", "two(2)")
+
+
+def test_a_heading_is_no_comment_that_old_string_leaves_out() -> None:
+    text = "# T\n\nfirst words of it go\n## Heading\non for a second line here\n\nend\n"
+    old = "first words of it go\non for a second line here\n"
+    new = "first words of it are now\nother and run on here\n"
+    assert isinstance(match_edit(text, old, new, path="/a.md"), Refusal)
+    assert isinstance(match_edit(text, old, new, path="/a.sh"), Edit)

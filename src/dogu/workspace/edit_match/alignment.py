@@ -20,6 +20,7 @@ from dogu.language import sentence
 from dogu.workspace.edit_match.indentation import indent_of
 from dogu.workspace.edit_match.views import fold_clusters
 
+TRAILING = sentence("trailing blanks")
 _LINE_COMMENT = re.compile(r"(?<!:)//|#|(?<![\w-])--|<!--|/\*")
 _COMMENT_MARK = re.compile(r"\s*(?://+!?|#+|--+|;+|%+|/\*+|\*|<!--|\"|'|\.\.|rem|dnl)\s*", re.IGNORECASE)
 
@@ -260,11 +261,7 @@ def _gap_difference(ours: str, theirs: str) -> str:
         return sentence("blank lines") if "\n" in ours and "\n" in theirs else sentence("line breaks")
     if "\n" not in ours:
         return sentence("spacing")
-    return (
-        sentence("trailing blanks")
-        if ours.rpartition("\n")[2] == theirs.rpartition("\n")[2]
-        else sentence("indentation")
-    )
+    return TRAILING if ours.rpartition("\n")[2] == theirs.rpartition("\n")[2] else sentence("indentation")
 
 
 _FARTHEST_CHARS = 5000
@@ -288,7 +285,7 @@ _FREE_FORM = frozenset(  # where statements end with a sign, and a line break is
     ".c .h .cc .cpp .cxx .hh .hpp .cs .java .rs .php .css .scss .less .sql .dart .proto .glsl".split()
 )
 _MARKUP = frozenset(".html .htm .xhtml .xml .svg .vue .svelte .astro .jsx .tsx .erb .hbs .ejs".split())
-_TEXT = frozenset(".md .mdx .markdown .rst .adoc .tex .txt".split())
+PROSE = frozenset(".md .mdx .markdown .rst .adoc .tex .txt".split())
 _TAG_END = re.compile(r"[\w\s\"'}/]>$")
 _CALL = re.compile(r"\s*(?:\??\.[A-Za-z_]|&&|\|\|)")
 _HEAD = re.compile(r"\)$|(?<![\w$])(?:else|try|do|finally|(?:class|struct|enum|interface|namespace)\s.*\w)$")
@@ -331,7 +328,7 @@ def _means_nothing(place: Place, gap: tuple[int, int, int, int], kind: str) -> b
         return True
     if _goes_on(line, following, text[text.rfind("\n", 0, after) + 1 : after]):
         return True
-    is_text = kind in _TEXT
+    is_text = kind in PROSE
     is_prose = _is_prose(line, is_text=is_text), _is_prose(following, is_text=is_text)
     if text.count("\n", before, after) > 1 or not any(is_prose):
         return False

@@ -23,6 +23,8 @@ from dogu.workspace.edit_match.verify import verify
 from dogu.workspace.edit_match.views import fold
 
 GOES_ON = re.compile(r"\s*(?:[+*.&|?:=,)\]}%>]|-(?!-)|/(?![/*])|<(?![\w!/]))")
+# A comment, a heading, an attribute: what is of the line below.
+_LEADS = re.compile(r"\s*(?:#|//|--\s|/\*|\*|@\w|\[\w[\w.]*[](])")
 _STYLES = str.maketrans('"`', "''")
 _AROUND_CHARS = 5000
 _LONG_CHARS = 100_000
@@ -92,7 +94,7 @@ class _Weaver:
         if self._begins_without_indent():
             self.indent, self.lost_head = str, True
         self.characters = CharacterMap(place)
-        self.pads_lines = self.at.pads_lines()
+        self.padding = self.at.padding()
         self.keys = [fold(row.text) for row in self.rows]
         self.new_keys = [fold(line) for line in self.new]
         pairs = shared_lines(self.keys, self.new_keys)
@@ -309,7 +311,8 @@ class _Weaver:
             return True
         if not body[0].strip():
             return False
-        return self._begins_alike(body[-1], below) > self._begins_alike(body[0], above)
+        more = self._begins_alike(body[-1], below) - self._begins_alike(body[0], above)
+        return more > 0 or (more == 0 and _LEADS.match(body[-1]) is not None)
 
     def _begins_alike(self, line: str, number: int) -> int:
         from rapidfuzz.distance import Prefix
@@ -351,7 +354,7 @@ class _Weaver:
         return even_columns((row.text, self.at.line(row.first)) for row in held)
 
     def _render(self, j: int, partner: int | None, old: range) -> str:
-        line = self.new[j].rstrip() if self.pads_lines else self.new[j]
+        line = self._unpadded(self.new[j])
         if not line.strip():
             return self._blanks(line)
         indent = indent_of(line)
@@ -363,6 +366,13 @@ class _Weaver:
         if self.terms.indentation:
             return indent + body
         return self._place_indent(j, partner, old) + body
+
+    def _unpadded(self, line: str) -> str:
+        """Return a line without blanks at its end that the model pads lines with; other ones may be meant: a break in
+        Markdown.
+        """
+        end = line[len(line.rstrip()) :]
+        return line.rstrip() if end in self.padding or len(self.padding) > 1 else line
 
     def _blanks(self, line: str) -> str:
         """Return a line of blanks alone: they follow no depth, but are tabs where the file has tabs for blanks."""
@@ -397,7 +407,7 @@ class _Weaver:
         row = None if partner is None else self.rows[partner]
         if partner is None or row is None or not row.units:
             return self.moved.get(body.strip()) or self.characters.apply(body)
-        sent = row.text.rstrip() if self.pads_lines else row.text
+        sent = self._unpadded(row.text)
         is_alone = row.first == row.last and self.at.is_alone(partner)
         if is_alone and (body == sent.lstrip() or (row.slips and fold(body) == fold(self.at.line(row.first)))):
             return self.at.line(row.first).lstrip()

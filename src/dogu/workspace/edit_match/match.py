@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import PurePath
 from typing import NamedTuple
 
 from dogu.language import sentence
-from dogu.workspace.edit_match.alignment import word_chars
+from dogu.workspace.edit_match.alignment import PROSE, TRAILING, word_chars
 from dogu.workspace.edit_match.depths import check_shift
 from dogu.workspace.edit_match.find import find_elided, find_exact, find_folded, folded_places
 from dogu.workspace.edit_match.garbled import fence_within, garbled_copy, is_garbled_alone
@@ -227,7 +228,7 @@ class _Matcher:
         A short line must stand there as it was sent, and so must what only takes text away.
         """
         (start, end), old, new = found.spans[0], *(found.read or wanted[:2])
-        if not found.forgiven or len(found.spans) > 1 or old in self._text:
+        if {*found.forgiven} <= {TRAILING} or len(found.spans) > 1 or old in self._text:
             return None
         low = min([start, *(piece.start for piece in found.replacements)])
         high = max([end, *(piece.end for piece in found.replacements)])
@@ -312,9 +313,12 @@ class _Matcher:
         return self._agreed(ways, wanted, self._normalised)
 
     def _near(self, wanted: Wanted) -> Outcome:
-        from dogu.workspace.edit_match.typos import find_near  # with it comes rapidfuzz, which few edits need
+        from dogu.workspace.edit_match.typos import LEFT_OUT, find_near  # with it comes rapidfuzz, which few edits need
 
-        return find_near(LineIndex(self._folded), *wanted)
+        outcome = find_near(LineIndex(self._folded), *wanted)
+        # What begins with `#` or `*` is a comment in programs; in prose it is a heading or one of a list.
+        is_prose = PurePath(self._path).suffix.lower() in PROSE
+        return None if is_prose and isinstance(outcome, Found) and LEFT_OUT in outcome.forgiven else outcome
 
     def _inexact(self, wanted: Wanted, sent: Wanted) -> Outcome:
         ways = [*readings(sent.old, sent.new)]

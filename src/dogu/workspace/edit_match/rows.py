@@ -9,6 +9,7 @@ an edit begins and ends where the text it replaces did, and then the lines that 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -137,10 +138,12 @@ class Rows:
             if row.units and self.begins_line(i)
         ]
 
-    def pads_lines(self) -> bool:
-        """Whether `old` has blanks at the ends of lines, and the file has none at any of those."""
+    def padding(self) -> frozenset[str]:
+        """Return the blanks that `old` has at the ends of lines, where the file has none at any of those."""
         padded = [row for row in self.rows if row.units and row.text != row.text.rstrip()]
-        return bool(padded) and all(self.line(row.last) == self.line(row.last).rstrip() for row in padded)
+        if any(self.line(row.last) != self.line(row.last).rstrip() for row in padded):
+            return frozenset()
+        return frozenset(row.text[len(row.text.rstrip()) :] for row in padded)
 
     def _give_units(self) -> None:
         starts = [0]
@@ -186,7 +189,10 @@ class Rows:
         if len(held) == len(self.rows):
             return held
         theirs = [line.strip() for line in new_lines]
-        ways = ([row.text.strip() for row in rows] for rows in (held, self.rows))
+        ways = [[row.text.strip() for row in rows] for rows in (held, self.rows)]
+        surplus = _around_blanks(ways[1]) - _around_blanks(ways[0])
+        if surplus and surplus <= _around_blanks(theirs):
+            return self.rows
         least, changed = (
             sum(max(i2 - i1, j2 - j1) for tag, i1, i2, j1, j2 in opcodes(ours, theirs) if tag != "equal")
             for ours in ways
@@ -205,6 +211,11 @@ class Rows:
             blank = [number for number in range(rows[here].last + 1, stop) if not self.line(number).strip()]
             for i, number in zip(range(here + 1, there), blank, strict=False):
                 rows[i].first = rows[i].last = number
+
+
+def _around_blanks(lines: Sequence[str]) -> Counter[tuple[str, str]]:
+    """Count what is above and below each blank line."""
+    return Counter((lines[i - 1], lines[i + 1]) for i in range(1, len(lines) - 1) if not lines[i])
 
 
 def opcodes(ours: Sequence[str], theirs: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:

@@ -57,7 +57,7 @@ def readings(old: str, new: str) -> Iterator[Reading]:
     for style in [*_NUMBERS, *(style for style in listed if _counts(old, style))]:
         read = _without_numbers(old, style)
         if read is not None:
-            yield from _numbered(read, new, style)
+            yield from _numbered(old, read, new, style)
     yield from _without_diff_signs(old, new)
 
 
@@ -370,14 +370,15 @@ _LISTED_NUMBERS = [  # what may be a list's too: for several lines, each with th
 ]  # fmt: skip
 
 
-def _numbered(read: str, new: str, style: re.Pattern[str]) -> Iterator[Reading]:
-    """Yield both without numbers: whole lines, where one of them has lost the last one's break."""
+def _numbered(old: str, read: str, new: str, style: re.Pattern[str]) -> Iterator[Reading]:
+    """Yield both without numbers, and of whole lines: a blank one that `old` ends in is what `new` ends in."""
     stage, forgiven = NUMBERS_STAGE, sentence("line numbers before the lines")
     new_read = _without_numbers(new, style) if new else new
     if new_read is None and not any(style.match(line) for line in new.split("\n")):
-        new_read = new
+        ends_blank = read.endswith("\n\n") and not old.endswith("\n") and not new.endswith("\n\n")
+        new_read = f"{new}\n" if ends_blank and new.endswith("\n") else new
     if new_read is not None:
-        yield Reading(stage, forgiven, _whole(read), _whole(new_read), True)
+        yield Reading(stage, forgiven, read, _whole(new_read), True)
 
 
 def _whole(lines: str) -> str:
@@ -390,16 +391,18 @@ def _body(text: str) -> tuple[list[str], str]:
 
 
 def _without_numbers(text: str, style: re.Pattern[str]) -> str | None:
-    """Return the text without the numbers before its lines; None unless each line has one and they don't go down."""
+    """Return the lines of a text, whole, without the numbers before them; None unless each line has one, and they don't
+    go down.
+    """
     first = text.partition("\n")[0]
     if not style.match(first) and not style.match(first + "  "):
         return None
-    lines, end = _body(text)
+    lines, _ = _body(text)
     found = [style.match(line) or style.match(line + "  ") for line in lines]
     numbers = [int(match[1]) for match in found if match]
     if len(numbers) < len(lines) or any(after < before for before, after in pairwise(numbers)):
         return None
-    return "\n".join(line[match.end() :] for line, match in zip(lines, found, strict=True) if match) + end
+    return "".join(f"{line[match.end() :]}\n" for line, match in zip(lines, found, strict=True) if match)
 
 
 def _without_diff_signs(old: str, new: str) -> Iterator[Reading]:
