@@ -24,8 +24,9 @@ _LOADED = (
     *("dogu.app.built_in", "dogu.app.checks", "dogu.agent.context.files", "dogu.agent.extensions.commands"),
     *("dogu.workspace.edit_match", "dogu.workspace.layer.settling", "dogu.workspace.ignore.lookup"),
     *("dogu.workspace.file_view", "dogu.workspace.sandbox.proxy", "e2e.known_machine"),
-    *("dogu.serve.call", "dogu.serve.run_printers", "dogu.serve.terminal.conversation"),
-    *("dogu.serve.terminal.live_screen", "dogu.serve.mcp.door", "dogu.serve.mcp.asking", "dogu.serve.acp.door"),
+    *("dogu.serve.call", "dogu.serve.run_printers", "dogu.serve.mcp.door", "dogu.serve.mcp.asking"),
+    *("dogu.serve.terminal." + name for name in ("conversation", "live_screen", "markdown", "opening", "risks")),
+    *("dogu.serve.acp.door", "rich.markdown", "pygments.lexers.shell"),
     *("dogu.runtime.discovery.mcp.servers", "acp.schema", "anyio._backends._asyncio", "httpcore2", "truststore"),
 )
 _KEPT = ("DOGU_PLATFORM", "PATH", "LANG", "LC_ALL", "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
 _MOST_CHARS = 60_000  # reading more as code would keep keys waiting
+_WILD = frozenset("*?[")
 _COLORS = {
     "Comment": "dim",
     "Keyword": "magenta",
@@ -93,9 +94,17 @@ def lexer_of(name: str) -> Lexer | None:
     lexers: Any = import_module("pygments.lexers")
     table: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = lexers.LEXERS
     for _module, _title, aliases, patterns, _types in table.values():
-        if aliases and any(fnmatchcase(name, pattern) for pattern in patterns):
+        if aliases and any(_is_like(name, pattern) for pattern in patterns):
             return _lexer_called(aliases[0])
     return None
+
+
+def _is_like(name: str, pattern: str) -> bool:
+    """As `fnmatchcase`, which compiles each pattern: most of the hundreds are a name, or its end behind a `*`."""
+    end = pattern.removeprefix("*")
+    if _WILD.isdisjoint(end):
+        return name.endswith(end) if end != pattern else name == pattern
+    return fnmatchcase(name, pattern)
 
 
 def _tokens(lexer: Any, text: str) -> Iterator[Span]:
