@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from textwrap import dedent, indent
 
@@ -455,6 +456,23 @@ def test_diff_signs_before_the_lines_that_change_alone_are_undone() -> None:
     assert found.stage == "diff signs"
     assert after(text, "\n-def build(a)\n  run", "\n  run") == "end\n\n  run\nend\n"
     assert refusal("- a\nb\n", "- c\nb\n", "+ d\nb\n").why is Why.NO_MATCH  # nor are they undone for what isn't there
+
+
+AROUND: dict[str, Callable[[str], str]] = {
+    "newlines": lambda text: text.replace("\n", "\\n"),
+    "JSON": lambda text: json.dumps(text)[1:-1],
+    "JSON string": json.dumps,
+    "padded": lambda text: f"\n{text}\n\n",
+}
+
+
+@pytest.mark.parametrize("garble", AROUND.values(), ids=AROUND)
+def test_numbers_and_diff_signs_are_found_within_what_else_is_garbled(garble: Callable[[str], str]) -> None:
+    text = 'a\nif x:\n    say("b")\n\n    c()\nd\n'
+    numbered = '     2\tif x:\n     3\t    say("b")\n     4\t\n     5\t    c()'
+    assert after(text, garble(numbered), garble(numbered.replace("c()", "e()"))) == text.replace("c()", "e()")
+    marked = ' if x:\n     say("b")\n \n-    c()\n'
+    assert after(text, garble(marked), garble(marked.replace("-    c()", "+    e()"))) == text.replace("c()", "e()")
 
 
 def test_lines_are_numbered_within_a_fence_too() -> None:

@@ -312,6 +312,11 @@ class _Matcher:
         ways = [way for way in readings(wanted.old, wanted.new) if way.stage != NUMBERS_STAGE]
         return self._agreed(ways, wanted, self._normalised)
 
+    def _read_within_escapes(self, wanted: Wanted) -> Outcome:
+        """As `_read_again`; but escapes within escapes are the file's, and a fence is text in quotes."""
+        ways = [way for way in readings(wanted.old, wanted.new) if way.stage in (NUMBERS_STAGE, DIFF_STAGE)]
+        return self._agreed(ways, wanted, self._normalised)
+
     def _near(self, wanted: Wanted) -> Outcome:
         from dogu.workspace.edit_match.typos import LEFT_OUT, find_near  # with it comes rapidfuzz, which few edits need
 
@@ -333,6 +338,7 @@ class _Matcher:
             or self._agreed([*half_made(*sent[:2])], sent, self._normalised)
             or self._agreed([way for way in ways if way.stage not in _READ_BY_ITSELF], sent, self._read_again)
             or self._agreed([way for way in ways if way.stage == NUMBERS_STAGE], sent, self._read_within_numbers)
+            or self._agreed([way for way in ways if way.stage in ESCAPE_STAGES], sent, self._read_within_escapes)
             or self._elided(wanted)
             or self._near(wanted)
             or self._agreed(ways, sent, self._elided)

@@ -374,7 +374,7 @@ def _numbered(old: str, read: str, new: str, style: re.Pattern[str]) -> Iterator
     """Yield both without numbers, and of whole lines: a blank one that `old` ends in is what `new` ends in."""
     stage, forgiven = NUMBERS_STAGE, sentence("line numbers before the lines")
     new_read = _without_numbers(new, style) if new else new
-    if new_read is None and not any(style.match(line) for line in new.split("\n")):
+    if new_read is None and not old.startswith("\n") and not any(style.match(line) for line in new.split("\n")):
         ends_blank = read.endswith("\n\n") and not old.endswith("\n") and not new.endswith("\n\n")
         new_read = f"{new}\n" if ends_blank and new.endswith("\n") else new
     if new_read is not None:
@@ -391,13 +391,14 @@ def _body(text: str) -> tuple[list[str], str]:
 
 
 def _without_numbers(text: str, style: re.Pattern[str]) -> str | None:
-    """Return the lines of a text, whole, without the numbers before them; None unless each line has one, and they don't
-    go down.
+    """Return the lines of a text, whole, without the numbers before them; None unless each line has one, but for empty
+    ones around all, and they don't go down.
     """
+    text = text.strip("\n")
     first = text.partition("\n")[0]
     if not style.match(first) and not style.match(first + "  "):
         return None
-    lines, _ = _body(text)
+    lines = text.split("\n")
     found = [style.match(line) or style.match(line + "  ") for line in lines]
     numbers = [int(match[1]) for match in found if match]
     if len(numbers) < len(lines) or any(after < before for before, after in pairwise(numbers)):
