@@ -315,7 +315,6 @@ def test_brackets_that_wrap_a_statement_may_be_there_or_not(text: str, old: str,
     ("flat", "wrapped"),
     [
         ("value = first\n", "value = (\n    first,\n)\n"),
-        ("value = call(first)\n", "value = call\n(\n    first\n)\n"),
         ("if first and second:\n", "if (\n    first and  # why\n    second\n):\n"),
         ("if first and second:\n", "if (\n    first and other\n):\n"),
         ("if not first and second:\n", "if not (\n    first and second\n):\n"),

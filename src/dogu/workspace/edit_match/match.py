@@ -325,12 +325,27 @@ class _Matcher:
         is_prose = PurePath(self._path).suffix.lower() in PROSE
         return None if is_prose and isinstance(outcome, Found) and LEFT_OUT in outcome.forgiven else outcome
 
+    def _requoted(self, wanted: Wanted, *, is_found: bool = False) -> Outcome:
+        from dogu.workspace.edit_match.quoted import requoted  # as above
+
+        ways = [*requoted(LineIndex(self._folded), wanted.old, wanted.new)] if wanted.expected in (1, None) else []
+        if is_found:
+            ways = [way for way in ways if _full_lines(way.old) != _full_lines(wanted.old)]
+        return self._agreed(ways, wanted, lambda way: self._exact(way) or self._normalised(way) or self._near(way))
+
+    def _reconsidered(self, outcome: Outcome, wanted: Wanted) -> Outcome:
+        """Read the strings anew where the place is known, but what to write isn't: lines may be wrapped otherwise."""
+        if not isinstance(outcome, Refused) or outcome.why is not Why.UNCLEAR:
+            return outcome
+        found = self._requoted(wanted, is_found=True)
+        return found if isinstance(found, Found) else outcome
+
     def _inexact(self, wanted: Wanted, sent: Wanted) -> Outcome:
         ways = [*readings(sent.old, sent.new)]
         return (
             self._agreed(ways, sent, self._exact)
             or find_variant(self._text, *wanted, folds=False)
-            or self._normalised(wanted)
+            or self._reconsidered(self._normalised(wanted), wanted)
             or self._agreed(ways, sent, self._normalised)
             or find_variant(self._text, *wanted, folds=True)
             or self._agreed([*laid_out(self._folded, *sent[:2])], sent, self._normalised)
@@ -340,8 +355,10 @@ class _Matcher:
             or self._agreed([way for way in ways if way.stage == NUMBERS_STAGE], sent, self._read_within_numbers)
             or self._agreed([way for way in ways if way.stage in ESCAPE_STAGES], sent, self._read_within_escapes)
             or self._elided(wanted)
+            or self._requoted(wanted)
             or self._near(wanted)
             or self._agreed(ways, sent, self._elided)
+            or self._agreed(ways, sent, self._requoted)
             or self._agreed(ways, sent, self._near)
         )
 
@@ -450,6 +467,10 @@ class _Matcher:
             return Refusal(Why.NO_MATCH, "new_string is there already; was this edit made before?", "", lines)
         spans, diff = nearest(LineIndex(self._folded), wanted.old)
         return Refusal(Why.NO_MATCH, "", "", _line_spans(text, spans), diff)
+
+
+def _full_lines(string: str) -> list[str]:
+    return ["".join(line.split()) for line in string.split("\n") if line.strip()]
 
 
 def _likelier(found: Sequence[tuple[Reading, Found]], sent: str) -> Sequence[tuple[Reading, Found]]:

@@ -23,6 +23,7 @@ class LineIndex:
     def __init__(self, folded: FoldedText) -> None:
         full = [number for number, key in enumerate(folded.keys) if key]
         self.text = folded.text
+        self.path = folded.path
         self.keys = [folded.keys[number] for number in full]
         self.starts = [folded.starts[number] for number in full]
         self.ends = [folded.starts[number + 1] - 1 for number in full]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from rapidfuzz.distance import OSA, Indel
 
 from dogu.language import sentence
 from dogu.workspace.diff import changed_ranges
-from dogu.workspace.edit_match.alignment import word_chars
+from dogu.workspace.edit_match.alignment import opened, word_chars
 from dogu.workspace.edit_match.views import fold, look_alike
 
 PARAPHRASE = sentence("a comment in other words")
@@ -60,12 +62,12 @@ def slip_between(ours: str, theirs: str, text: str) -> str:
         return END_SIGN
     if typing_error(ours, theirs, text):
         return sentence("a typing error")
-    if _is_without_comment(ours, theirs):
+    if is_without_comment(ours, theirs):
         return LEFT_OUT
     return PARAPHRASE if _is_paraphrase(ours.strip(), theirs.strip()) else ""
 
 
-def _is_without_comment(ours: str, theirs: str) -> bool:
+def is_without_comment(ours: str, theirs: str) -> bool:
     """Whether the file's line is the model's and a comment behind it, which begins outside of quotes."""
     line, rest = ours.strip(), theirs.strip()
     if not rest.startswith(line) or not _COMMENT_BEHIND.match(rest, len(line)):
@@ -232,3 +234,133 @@ def _is_close(wrong: str, right: str) -> bool:
         len(short) >= _FEWEST_SHARED and long.startswith(short) and long.isascii()
         for short, long in (sorted(pair, key=len) for pair in pairs)
     )
+
+
+# The same lines, told otherwise: in another order, with other line breaks, spelt in another way.
+_TOKENS = re.compile(r"\w+|[^\w\s]")
+_MARK = re.compile(r"\A[ \t]*(?://[/!]?|#+|--|;+|%+|\*(?!\*)|>)(?=[ \t]|$)")
+_BULLET = re.compile(r"\A[ \t]*[-*+][ \t]")
+_HYPHEN = re.compile(r"(?<=\w)-(?=\w)")
+_LITTLE_SIGNS = re.compile(r"[(){};,]")
+_QUALIFIER = re.compile(r"(?:[A-Za-z_]\w*(?:::|\.))+")
+_FEWEST_PERMUTED_WORDS = 4
+_FEWEST_WRAPPED_TOKENS = 6
+_FEWEST_SPELT_CHARS = 15
+TELLING = re.compile(r"\d|[!<>=]=|\b(?:not|no|non|never|true|false|null|nil|none|undefined)\b", re.IGNORECASE)
+
+
+def tokens_of(text: str) -> list[str]:
+    """Return the words and the signs of a text."""
+    return _TOKENS.findall(text)
+
+
+def steps_between(ours: Sequence[str], theirs: Sequence[str]) -> Iterator[tuple[bool, int, int, int, int]]:
+    """Yield which parts are equal, and which give way to which, with the most that can be equal."""
+    for step in Indel.opcodes(ours, theirs):
+        yield step.tag == "equal", step.src_start, step.src_end, step.dest_start, step.dest_end
+
+
+def comment_mark(line: str) -> str:
+    """Return the mark that a line of a comment or a quotation begins with, empty for none."""
+    found = _MARK.match(line)
+    return found[0].strip() if found else ""
+
+
+def is_commented(line: str) -> bool:
+    """Whether a line is behind the mark of a comment that is no bullet and no quotation."""
+    return comment_mark(line) not in ("", "*", ">")
+
+
+def are_permuted(ours: Sequence[str], theirs: Sequence[str]) -> bool:
+    """Whether lines have the words and signs of as many others in another order."""
+    mine, file = (tokens_of("\n".join(lines)) for lines in (ours, theirs))
+    words = sum(WORDS.fullmatch(token) is not None for token in mine)
+    return len(ours) == len(theirs) and words >= _FEWEST_PERMUTED_WORDS and Counter(mine) == Counter(file)
+
+
+def are_wrapped(ours: Sequence[str], theirs: Sequence[str]) -> bool:
+    """Whether lines are others with other line breaks, all behind the same mark."""
+    mine, file = (tokens_of(" ".join(_MARK.sub("", line) for line in lines)) for lines in (ours, theirs))
+    is_same = len(mine) >= _FEWEST_WRAPPED_TOKENS and mine == file
+    return is_same and len({comment_mark(line) for lines in (ours, theirs) for line in lines}) == 1
+
+
+def are_spelt_so(ours: Sequence[str], theirs: Sequence[str]) -> bool:
+    """Whether lines are others but for bullets, hyphens, the kind of quotes, the brackets and stops of code, or the
+    qualifiers of names; where there are more or fewer of them, what one side opens it closes, too.
+    """
+    if len(ours) != len(theirs) and opened("\n".join(ours)):
+        return False
+    mine, file = (_spelt(lines) for lines in (ours, theirs))
+    return word_chars("".join(mine)) >= _FEWEST_SPELT_CHARS and _differ_by_qualifiers(mine, file)
+
+
+def _spelt(lines: Sequence[str]) -> list[str]:
+    plain = "\n".join(_BULLET.sub("- ", line) for line in lines)
+    return tokens_of(_LITTLE_SIGNS.sub(" ", _HYPHEN.sub("", _QUOTES.sub("'", plain))))
+
+
+def _differ_by_qualifiers(ours: Sequence[str], theirs: Sequence[str]) -> bool:
+    """Whether both are the same but for qualifiers before names, of which one side has none."""
+    for is_equal, i1, i2, j1, j2 in steps_between(ours, theirs):
+        part, after = (ours[i1:i2], ours[i2:]) if i2 > i1 else (theirs[j1:j2], theirs[j2:])
+        if not is_equal and not (part and _QUALIFIER.fullmatch("".join(part)) and after and after[0].isidentifier()):
+            return False
+    return True
+
+
+def has_spot(ours: str, theirs: str, text: str) -> bool:
+    """Whether a text has a spot where words differ as the first line has it, with what is beside it."""
+    mine, file = tokens_of(ours), tokens_of(theirs)
+    written = f" {' '.join(tokens_of(text))} "
+    for is_equal, i1, i2, j1, j2 in steps_between(mine, file):
+        spot = f" {' '.join(mine[max(i1 - 1, 0) : i2 + 1])} "
+        if not is_equal and word_chars("".join(mine[i1:i2] + file[j1:j2])) and spot in written:
+            return True
+    return False
+
+
+def spaced_otherwise(ours: str, theirs: str) -> set[str] | None:
+    """Return the signs that blanks are beside on one side only, where lines differ by blanks alone; None else.
+
+    A point is none of them: blanks beside it are a slip, and no style.
+    """
+    if ours.split() == theirs.split() or "".join(ours.split()) != "".join(theirs.split()):
+        return None
+    return {sign for sign, _ in _spaced(ours) ^ _spaced(theirs)} - {"."}
+
+
+def _spaced(line: str) -> set[tuple[str, int]]:
+    """Return the signs of a line that a blank is beside, each with the number of the token."""
+    tokens = [(match[0], match.start(), match.end()) for match in _TOKENS.finditer(line)]
+    beside: set[tuple[str, int]] = set()
+    for number, ((left, _, end), (right, start, _)) in enumerate(pairwise(tokens)):
+        if start > end:
+            beside |= {(sign, number) for sign in (left, right) if not word_chars(sign)}
+    return beside
+
+
+_STYLE = re.compile(r"[\s;,\"'`\\]+")
+_QUOTING = re.compile(r"[\"'`\\]")
+_END_SIGNS = ";,"
+
+
+def may_spread(ours: str, theirs: str, brought: Sequence[str], known: set[str]) -> bool:
+    """Whether new lines may have the style in which `ours` differs from the file: quotes, signs at the end, the letter
+    case of comments. `known` are the signs of lines that are just so.
+    """
+    if not brought or _STYLE.sub("", fold(ours)).casefold() != _STYLE.sub("", fold(theirs)).casefold():
+        return False
+    mine, file = (Counter(_QUOTING.findall(text)) for text in (ours, theirs))
+    added, lost = {*(mine - file)}, {*(file - mine)}
+    if not (lost or added) <= known and any(char in line for char in added | lost for line in brought):
+        return True
+    ends = [sorted(line.rstrip()[-1:] for line in text.split("\n") if line.strip()) for text in (ours, theirs)]
+    if (
+        ends[0] != ends[1]
+        and any(sign in part for sign in _END_SIGNS for part in ends)
+        and any(map(BARE.match, brought))
+    ):
+        return True
+    is_case = ours.casefold().split() == theirs.casefold().split()
+    return is_case and is_whole_comment(ours) and any(map(is_whole_comment, brought))

@@ -66,6 +66,15 @@ def _without_wrapper(old: str, new: str) -> Iterator[Reading]:
         yield _without_fence(fenced, new)
     if (marked := _MARKED.fullmatch(old)) is not None and (given := _GIVEN.fullmatch(new)) is not None:
         yield Reading(sentence("fence"), sentence("marks of search and replace"), marked[1], given[1], True)
+    wrapped, given = (_of_call(string) for string in (old, new))
+    if wrapped != old and given != new:
+        yield Reading(sentence("fence"), sentence("tags of the call"), wrapped, given, True)
+
+
+def _of_call(string: str) -> str:
+    """Return a string without the tags that a call is written with."""
+    match = _CDATA.fullmatch(string)
+    return match[1] if match else _CALL_END.sub("", string)
 
 
 def ungarbled(new: str) -> Iterator[tuple[str, str]]:
@@ -178,6 +187,8 @@ _STRAIGHT = "\"'"
 _FENCE = re.compile(r"\s*(`{3,}(?!`)|~{3,}(?!~))[^\n`]*\n(.*?\n?)[ \t]*\1[`~]*[ \t]*\s*", re.DOTALL)
 _MARKED = re.compile(r"\s*<{5,} ?SEARCH\n(.*\n)={5,}\s*", re.DOTALL)
 _GIVEN = re.compile(r"(?:={5,}\n)?(.*\n|)>{5,} ?REPLACE\s*", re.DOTALL)
+_CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
+_CALL_END = re.compile(r"\n?</(?:old_string|new_string|parameter)>\s*\Z")
 _QUOTED = re.compile(r"""(['"`])(?>(?:\\.|(?!\1)[^\\]){0,1000})\1""", re.DOTALL)
 _QUOTED_IN_LINE = re.compile(r"""(['"`])(?>(?:\\.|(?!\1)[^\\\n]){0,1000})\1""")
 # Not in a regular expression's slashes, nor a word of TeX's or a path's: what is before ends something, and what
