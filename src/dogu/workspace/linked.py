@@ -25,7 +25,7 @@ def names_by_inode(roots: Sequence[str], inodes: Collection[int]) -> dict[int, l
 
 
 def names_of_linked(roots: Sequence[str]) -> dict[int, list[str]]:
-    """Return the paths of the files with several names, by their inode."""
+    """Return the paths of the files, links and FIFOs with several names, by their inode."""
     found: dict[int, list[str]] = {}
     count = 0
     for root in roots:
@@ -37,6 +37,6 @@ def names_of_linked(roots: Sequence[str]) -> dict[int, list[str]]:
                 path = os.path.join(base, name)
                 with suppress(OSError):
                     status = os.lstat(path)
-                    if status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
+                    if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
                         found.setdefault(status.st_ino, []).append(path)
     return found

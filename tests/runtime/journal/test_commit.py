@@ -143,6 +143,7 @@ class Place:
                     held = os.readlink(path)
                 elif stat.S_ISREG(status.st_mode):
                     held = path.read_bytes()
+                if not stat.S_ISDIR(status.st_mode):
                     inodes.setdefault(status.st_ino, []).append(str(path.relative_to(self.root)))
                 xattrs = {} if path.is_symlink() else {name: os.getxattr(path, name) for name in os.listxattr(path)}
                 mode = 0 if path.is_symlink() else modes.get(path, status.st_mode)
@@ -255,6 +256,9 @@ SWAP = "python3 -c \"import ctypes; ctypes.CDLL(None).renameat2(-100, b'a', -100
         "ln -f d/a other; rm a; mv d n; mv n closed/n; mv closed d",
         "tar cf n d; rm -rf d; echo new > a; tar xf n; rm n",
         "chmod 600 pipe",
+        "ln d/l l; ln pipe p; chown -h 3:3 l; chmod 640 p",
+        "rm d/pipe; ln d/l l; rm d/l; mv d e",
+        "mv d e; chmod 600 pipe",
         "chmod 444 a; cp other a",
         "mv more n; chmod 600 a; mv d more; mv other o",
         f"mv d n; mv swapped d; mv n swapped; {SWAP}".replace("b'a'", "b'more'"),
@@ -319,6 +323,23 @@ async def test_what_is_written_by_a_name_that_then_goes_shows_at_the_others_too(
     assert now[0].st_nlink == now[1].st_nlink
     assert (await to_thread.run_sync(place.journal.undo)).refused == ()
     assert place.tree() == before
+
+
+@pytest.mark.parametrize("is_layered", [True, False])
+async def test_a_file_that_has_a_name_outside_is_said_to_come_back_by_itself(
+    is_layered: bool, place: Place, tmp_path: Path
+):
+    (place.root / "d/c").write_text("c\n")
+    os.link(place.root / "d/c", tmp_path / "outside")
+    os.link(place.root / "d/c", place.root / "inside")
+    place.layers.can = is_layered
+    await place.run("rm d/c")
+    report = await to_thread.run_sync(place.journal.undo)
+    assert report.restored == ((str(place.root / "d/c"), "brought back"),)  # it is one with the name inside
+    await place.run("rm d/c inside")
+    report = await to_thread.run_sync(place.journal.undo)
+    assert all("a file of its own" in words for _, words in report.restored)
+    assert (place.root / "d/c").stat().st_ino == (place.root / "inside").stat().st_ino
 
 
 async def test_very_many_files_come_back_and_go_again_also_those_that_hold_the_same(place: Place):

@@ -635,6 +635,13 @@ async def test_a_torn_record_at_the_end_counts_as_not_written(session: Session):
     assert len(session.reopened().entries()) == 2
 
 
+async def test_a_removed_seal_is_told(session: Session):
+    await session.write("f", b"1")
+    assert session.reopened().problems() == []
+    (session.folder / "journal.seal").unlink()
+    assert ["its seal is gone" in each.what for each in session.reopened().problems()] == [True]
+
+
 async def test_a_folder_that_became_a_link_is_not_followed(session: Session):
     await session.write("d/f", b"1")
     session.path("d").rename(session.path("elsewhere"))

@@ -162,6 +162,39 @@ class NamedPlace(Place):
         return {str(path): ([other for other in files if path.samefile(other)], path.read_text()) for path in files}
 
 
+class PartedPlace(NamedPlace):
+    """A root with two files that hold the same, of which one becomes another name of a third that holds it too."""
+
+    def __init__(self, base: Path) -> None:
+        self.base, self.root, self.upper = base, base / "root", base / "layer-0/upper"
+        for folder in (self.root, self.upper):
+            folder.mkdir(parents=True)
+            for name in ("one", "other"):
+                (folder / name).write_text("the same")
+            (folder / "named").hardlink_to(folder / ("other" if folder == self.root else "one"))
+        (base / "began").touch()
+        self.changes = [
+            StagedChange(str(self.root / name), str(self.upper / name), was_there=True, parts=parts)
+            for name, parts in (("one", False), ("named", True))
+        ]
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 99])
+async def test_names_that_go_over_to_a_file_that_holds_the_same_do_so_where_that_was_killed(steps: int, tmp_path: Path):
+    place = PartedPlace(tmp_path)
+    before = place.tree()
+    await to_thread.run_sync(place.child, "commit", steps)
+    place.journal().recover()
+    after = place.tree()
+    assert (place.root / "named").samefile(place.root / "one")
+    await to_thread.run_sync(place.child, "undo", steps)
+    place.journal().recover()
+    assert place.tree() == before
+    await to_thread.run_sync(place.child, "redo", steps)
+    place.journal().recover()
+    assert place.tree() == after
+
+
 @pytest.mark.parametrize("steps", [0, 1, 2, 3, 4, 5, 6, 99])
 async def test_a_file_of_several_names_stays_one_where_its_commit_or_undo_was_killed(steps: int, tmp_path: Path):
     place = NamedPlace(tmp_path)

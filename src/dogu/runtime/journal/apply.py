@@ -268,6 +268,9 @@ class Applier:
         name = self._name_of(step.number)
         with suppress(FileNotFoundError):
             fs.unlink(name, dir_fd=place.parent)
+        self._prepared[step.path] = name
+        if self._linked_to_peer(step, place, name):
+            return
         match step.target.kind:
             case "link":
                 fs.symlink(os.fsdecode(step.target.target), name, dir_fd=place.parent)
@@ -276,10 +279,7 @@ class Applier:
             case "device":
                 make_device(step.target, place, name)
             case _:
-                if not self._linked_to_peer(step, place, name):
-                    self._fill(step, place, name)
-                self._prepared[step.path] = name
-                return
+                self._fill(step, place, name)
         put_attributes(Place(place.parent, name, place.path), step.target, has_marks=False)
 
     def _prepare_source(self, step: Step) -> None:
@@ -330,7 +330,6 @@ class Applier:
                 raise
             finally:
                 os.close(descriptor)
-        put_attributes(Place(place.parent, name, place.path), step.target, has_marks=False)
 
     def _fill_from(self, step: Step, place: Place, descriptor: int) -> None:
         if not step.is_parted:

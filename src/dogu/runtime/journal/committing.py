@@ -118,7 +118,7 @@ class Stager:
                 continue
             folder, name = self._sources.of(change.source)
             status = fs.stat(name, dir_fd=folder, follow_symlinks=False)
-            if status.st_nlink < 2 or not stat.S_ISREG(status.st_mode):
+            if status.st_nlink < 2 or stat.S_ISDIR(status.st_mode):
                 continue
             state = see(folder, name, most_read=LARGEST_READ_ON_COMMIT_BYTES).state
             if not change.in_place:
@@ -317,7 +317,7 @@ class Stager:
     def _peers(self, step: Step) -> tuple[bytes, ...]:
         """Find the other names of a file, where the tree isn't too large to look for them."""
         status = step.now.status
-        if status is None or step.now.state.kind != "file" or status.st_nlink < 2:
+        if status is None or step.now.state.kind == "folder" or status.st_nlink < 2:
             return ()
         if self._names is None:
             self._names = names_of_linked(self._roots)

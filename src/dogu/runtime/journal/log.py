@@ -122,6 +122,7 @@ class JournalLog:
         self._key = key
         self._read_to = 0
         self._seals: tuple[bytes, ...] = ()
+        self._holds_changes = False
 
     def append(
         self, record: Record, contents: Iterable[bytes] = (), *, durable: bool = False, content_bytes: int | None = None
@@ -141,6 +142,8 @@ class JournalLog:
             body = msgspec.msgpack.encode(record, enc_hook=plain)
             seal = chained(self._key, before, body)
             head = _HEAD.pack(_MAGIC, len(body), content_bytes, seal)
+            if not start:  # from its first record on, a journal without a seal is one that somebody took it from
+                write_seal(self._seal_path, self._key, Seal(0, ""))
             os.ftruncate(descriptor, start)
             try:
                 end = start + len(head + body) + content_bytes
@@ -166,6 +169,7 @@ class JournalLog:
                     self.damages.append(Damage(self._read_to, found.problem))
                 if found.record is not None:
                     records.append(_placed(found.record, found.start))
+                    self._holds_changes = self._holds_changes or bool(found.record.changes)
                 self._read_to, self._seals = found.end, found.seals
             return records
         finally:
@@ -176,6 +180,11 @@ class JournalLog:
         sealed = read_seal(self._seal_path, self._key)
         if isinstance(sealed, str):
             return [*self.damages, Damage(0, sealed)]
+        if sealed is None and self._holds_changes:
+            return [
+                *self.damages,
+                Damage(self._read_to, told("its seal is gone, which tells whether an end is missing")),
+            ]
         if sealed is None or sealed.size <= self._read_to:
             return self.damages
         size = self._size()

@@ -9,7 +9,7 @@ from contextlib import suppress
 import msgspec
 
 from dogu.contract.errors import ToolError
-from dogu.runtime.journal.entries import PathChange
+from dogu.language import told
 from dogu.runtime.journal.reach import JournalReach, look_at
 from dogu.runtime.journal.states import Seen, State
 from dogu.runtime.journal.steps import Step
@@ -42,7 +42,7 @@ def names_by_file(steps: Sequence[Step], reach: JournalReach) -> dict[tuple[int,
     links: dict[tuple[int, int], int] = {}
     for step in steps:
         status = step.now.status
-        if status is not None and status.st_nlink > 1 and step.now.state.kind == "file":
+        if status is not None and status.st_nlink > 1 and step.now.state.kind != "folder":
             found.setdefault((status.st_dev, status.st_ino), []).append(step.path)
             links[(status.st_dev, status.st_ino)] = status.st_nlink
     others = names_of_linked(reach.folders) if any(len(found[file]) < count for file, count in links.items()) else {}
@@ -51,9 +51,9 @@ def names_by_file(steps: Sequence[Step], reach: JournalReach) -> dict[tuple[int,
     return found
 
 
-def is_parted(change: PathChange, seen: Seen, reach: JournalReach) -> bool:
+def is_parted(before: State, after: State, seen: Seen, reach: JournalReach) -> bool:
     """Whether a file that holds what it held before is another one than its names of then, or one with those of now."""
-    before, after, status = change.before, change.after, seen.status
+    status = seen.status
     if status is None or not seen.state.has_same_content(before):
         return False
     if any(not _is_one(peer, status) for peer in before.peers):
@@ -73,6 +73,21 @@ def peers_now(step: Step, names: Mapping[tuple[int, int], Sequence[str]], reach:
     found = dict.fromkeys(os.fsencode(path) for path in names.get((status.st_dev, status.st_ino), ()))
     found |= dict.fromkeys(_still_peers(step.peers, status, step.target, reach))
     return tuple(peer for peer in found if peer != os.fsencode(step.path))
+
+
+def with_lost_names(done: Sequence[tuple[str, str]], steps: Sequence[Step]) -> list[tuple[str, str]]:
+    """Say of each file that came back with fewer names than it had: the others lie where nobody looks for them."""
+    came = [step for step in steps if step.target.links > 1 and not step.keeps_content]
+    lone = {step.path for step in came if _links_now(step.path) < step.target.links}
+    why = told("brought back as a file of its own: others of its names (hard links) lie elsewhere")
+    return [(path, why if path in lone else words) for path, words in done]
+
+
+def _links_now(path: str) -> int:
+    try:
+        return os.lstat(path).st_nlink
+    except OSError:
+        return 0
 
 
 def has_a_peer(wanted: State, reach: JournalReach) -> bool:

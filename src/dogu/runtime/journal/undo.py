@@ -18,7 +18,14 @@ from dogu.runtime.journal.choice import Consent, Wanted, call_to_redo, calls_to_
 from dogu.runtime.journal.entries import Entries, Entry, PathChange, net_changes, with_digests
 from dogu.runtime.journal.kept import IN_LOG_BYTES, Kept
 from dogu.runtime.journal.log import ChangeRecord, JournalLog, Record
-from dogu.runtime.journal.peers import has_a_peer, is_parted, names_by_file, peers_now, without_foreign_names
+from dogu.runtime.journal.peers import (
+    has_a_peer,
+    is_parted,
+    names_by_file,
+    peers_now,
+    with_lost_names,
+    without_foreign_names,
+)
 from dogu.runtime.journal.reach import FolderLooks, JournalReach, look_at
 from dogu.runtime.journal.states import NOT_KEPT, UNKNOWN_OWNER, Seen, State, can_be_given, is_stamp
 from dogu.runtime.journal.steps import FORCE, UNSURE, Step, UndoRefusal, with_owners
@@ -105,7 +112,7 @@ class Restorer:
                 if change.is_time_only and change.before.kind == "file" and not consent.force:
                     sets_time = sets_time and _has_a_known_time(change, seen.state)
                 target = change.before.completed_by(seen.state)
-                peers, parts = change.after.peers, is_parted(change, seen, reach)
+                peers, parts = change.after.peers, is_parted(change.before, change.after, seen, reach)
                 step = Step(number, path, seen, target, peers=peers, sets_time=sets_time, is_parted=parts)
             except ToolError as error:
                 refused.append(UndoRefusal(path, error.message))
@@ -158,6 +165,7 @@ class Restorer:
         left = {each.path for each in refused}
         to_do = [step for step in steps[: len(plan.steps)] if step.path not in left]
         restored, failed = self._applier(number, reach).apply(to_do)
+        restored = with_lost_names(restored, to_do)
         self._note_undone(number, numbers, [*plan.refused, *refused], failed, _left_midway(failed, reach))
         return UndoReport(numbers, tuple(restored), (*plan.refused, *refused, *failed), plan.is_redo)
 
@@ -170,15 +178,17 @@ class Restorer:
         is_undo = entry is not None and entry.is_undo
         for at, change in enumerate(changes):
             try:
+                seen = look_at(reach, change.path, change.after)
                 step = Step(
                     at,
                     change.path,
-                    look_at(reach, change.path, change.after),
+                    seen,
                     change.after,
                     change.source,
                     is_in_place=change.is_in_place,
                     has_marks=change.source != "" and not is_undo,
                     peers=change.before.peers,
+                    is_parted=not change.is_in_place and is_parted(change.after, change.before, seen, reach),
                 )
                 step = applier.resumed(step, replaced)
                 steps.append(msgspec.structs.replace(step, now=look_at(reach, change.path, change.after)))
@@ -345,7 +355,7 @@ def _left_to_do(
         is_as_before = is_free or change.path in shown or now.has_same_content(change.before)
         if os.path.dirname(change.path) in whole:
             whole.add(change.path)
-        elif now.is_same_as(change.after) and not is_aside:
+        elif now.is_same_as(change.after) and not (is_aside or step.is_parted):
             if change.sets_time and now.differs_in_time(change.after) and _has_a_known_time(change, now):
                 to_do.append(msgspec.structs.replace(step, source="", sets_time=True))
         elif is_as_before and (not step.source or is_there(step.source)):

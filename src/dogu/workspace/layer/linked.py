@@ -17,7 +17,7 @@ from contextlib import suppress
 from dogu.workspace import fs
 from dogu.workspace.launcher.layers import holds_renames
 from dogu.workspace.layer.make import Layer
-from dogu.workspace.layer.marks import identity_in, is_unchanged, origin_of
+from dogu.workspace.layer.marks import identity_in, is_unchanged, is_whiteout, origin_of
 from dogu.workspace.linked import names_of_linked
 from dogu.workspace.openat import LastFolder, open_long
 from dogu.workspace.staged import StagedChange
@@ -79,7 +79,7 @@ def _files_in(folder: int, name: str) -> Iterator[tuple[int, int, int]]:
 
 
 def _has_names(status: os.stat_result) -> bool:
-    return stat.S_ISREG(status.st_mode) and status.st_nlink > 1
+    return not stat.S_ISDIR(status.st_mode) and status.st_nlink > 1
 
 
 def _known_by(status: os.stat_result) -> tuple[int, int, int]:
@@ -92,7 +92,7 @@ def _indexed(index: int, changes: Sequence[StagedChange]) -> dict[bytes, str]:
     found: dict[bytes, str] = {}
     for name in os.listdir(index):
         status = fs.stat(name, dir_fd=index, follow_symlinks=False)
-        if stat.S_ISREG(status.st_mode) and status.st_ino not in known:
+        if not (stat.S_ISDIR(status.st_mode) or is_whiteout(status)) and status.st_ino not in known:
             found[origin_of(index, name)] = name
     found.pop(b"", None)
     return found

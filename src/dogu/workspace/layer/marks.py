@@ -94,14 +94,16 @@ def is_unchanged(upper: tuple[int, str], lower: tuple[int, str]) -> bool:
     if new is None or old is None or _said_of(new) != _said_of(old):
         return False
     # Not another one of its size and time.
-    return own_attributes(*upper) == own_attributes(*lower) and _holds_the_same(upper, lower)
+    return own_attributes(*upper) == own_attributes(*lower) and _holds_the_same(upper, lower, new.st_mode)
 
 
 def _said_of(status: os.stat_result) -> tuple[int, ...]:
-    return status.st_mode, status.st_uid, status.st_gid, status.st_size, status.st_mtime_ns
+    return status.st_mode, status.st_uid, status.st_gid, status.st_rdev, status.st_size, status.st_mtime_ns
 
 
-def _holds_the_same(upper: tuple[int, str], lower: tuple[int, str]) -> bool:
+def _holds_the_same(upper: tuple[int, str], lower: tuple[int, str], mode: int) -> bool:
+    if not stat.S_ISREG(mode):
+        return not stat.S_ISLNK(mode) or os.readlink(path_in(*upper)) == os.readlink(path_in(*lower))
     try:
         with (
             open(fs.open(upper[1], _READ, dir_fd=upper[0]), "rb") as one,

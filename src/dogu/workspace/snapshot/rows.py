@@ -91,11 +91,9 @@ def differ(old: SnapshotRow | None, new: SnapshotRow | None) -> bool:
         return True
     if None not in (old.xattrs, new.xattrs) and old.xattrs != new.xattrs:
         return True
-    if new.kind != "file":
-        return False
     if (old.where == BY_LINK or old.links > 1) and old.stamp[2] != new.stamp[2]:
         return True
-    if old.where == BY_LINK:
+    if new.kind != "file" or old.where == BY_LINK:
         return False
     return old.stamp != new.stamp if -1 in (old.where, new.where) else old.where != new.where
 
