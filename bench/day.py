@@ -172,8 +172,8 @@ def tree(root: Path) -> dict[str, str]:
                 held = os.readlink(path)
             elif stat.S_ISREG(status.st_mode):
                 held = f"{status.st_size} {_digest(path, status)}"
-                if status.st_nlink > 1 and ".git" not in path.split("/"):
-                    names.setdefault(status.st_ino, []).append(os.path.relpath(path, root))
+            if not stat.S_ISDIR(status.st_mode) and status.st_nlink > 1 and ".git" not in path.split("/"):
+                names.setdefault(status.st_ino, []).append(os.path.relpath(path, root))
             names_of = [] if stat.S_ISLNK(status.st_mode) else sorted(os.listxattr(path))
             xattrs = {each: os.getxattr(path, each) for each in names_of}
             mode = 0 if stat.S_ISLNK(status.st_mode) else status.st_mode

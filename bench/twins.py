@@ -27,7 +27,7 @@ _AS_USER = ("unshare", "-Ur")
 _RUNGS = {  # what a command begins with, and what starts it
     "in layers": ("", ()),
     "in a user's layers": ("", _AS_USER),
-    "watched": ("sleep 0 &\n", ()),  # what goes on in the background has no layer
+    "watched": ("setsid true\n", ()),  # what may go on by itself has no layer
 }
 _FOLDERS = ("a", "b", "c", "a/x", "b/y", "c/z", "a/x/q")
 _NAMES = ("f", "g", "h", "i", "F", "-o", "ü", "a b", "n\nl", "\udcff")
@@ -125,6 +125,22 @@ _SHELL = (
     "find D -name f -exec chmod 700 {} +",
     "find . -name g -exec sed -i s/1/3/ {} +",
     'for f in D/*; do mv "$f" "$f.m"; done',
+    # What build tools, editors and deployments do, and what several processes do at once, which must come to one end.
+    "echo N > P.t; mv P.t P",
+    "cp P P~; echo N >> P; mv P~ O",
+    "ln P P.bak; echo N > P.t; mv P.t P",
+    "ln -s D n; mv -T n O",
+    "cp -al D n; echo N > n/f; mv --exchange D n; rm -rf n",
+    "for k in 1 2 3 4 5 6 7 8 9; do mkdir -p D/m$k/l; echo N > D/m$k/l/f; ln -s ../l/f D/m$k/b; done",
+    "exec 7>>P; mv P O; echo N >&7; exec 7>&-",
+    "for k in 1 2 3 4; do (for j in 1 2 3; do echo N >> P; done) & done; wait",
+    "for k in 1 2 3 4; do (echo N > P.$k; mv -f P.$k O) & done; wait",
+    "for k in 1 2 3; do (mkdir -p D/j$k; mv D/j$k E/; rm -rf E/j$k) & done; wait",
+    "(sleep 0.1; echo N >> P) & (cd D && echo N > f) & wait; sed -i s/1/4/ P",
+    "find D -type f -print0 | xargs -0 -P3 -n1 sed -i s/1/5/",
+    "find D -type f -print0 | xargs -0 -P4 -n1 chmod 640 & rm -f P & wait",
+    "(ln -f P O & ln -f P O & wait); rm -f O",
+    "(cd D && echo N > new; G stash -qu; git stash pop -q)",
 )
 _CALLS = (
     "os.setxattr('P', 'user.k', b'N')",
