@@ -13,6 +13,7 @@ from dogu.agent.slash import Said, Send, SlashAnswer, SlashCommand, SlashCommand
 from dogu.app import Options, open_runtime
 from dogu.contract.content import text_of
 from dogu.runtime.questions import Confirm, Declined, Outcome, Question, approve
+from processes import shared_fork_server
 
 pytestmark = pytest.mark.anyio
 
@@ -141,7 +142,8 @@ class Session:
         return self.outcome or await approve(question)
 
     async def run(self, text: str, *, confirm: Confirm | None = None) -> SlashAnswer:
-        options = Options(root=f"{self.root}/project", home=f"{self.root}/home")
+        project, home = f"{self.root}/project", f"{self.root}/home"
+        options = Options(root=project, home=home, fork_server=shared_fork_server())
         async with open_runtime(options, confirm=confirm or self.confirm) as runtime:
             slash = SlashCommands()
             slash.register_source(CustomSlashCommands(CustomCommands([f"{self.root}/c"]), runtime.run))

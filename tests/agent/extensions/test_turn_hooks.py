@@ -14,6 +14,7 @@ from dogu.contract.content import text_of
 from dogu.runtime.events import Noted
 from dogu.settings import Trust, record_trust
 from dogu.testing import ScriptedModel, Turn, call
+from processes import shared_fork_server
 
 pytestmark = pytest.mark.anyio
 
@@ -24,7 +25,7 @@ class Place:
         self.home, self.root = folder / "home", folder / "project"
         self.home.mkdir()
         self.root.mkdir()
-        self.options = Options(root=str(self.root), home=str(self.home))
+        self.options = Options(root=str(self.root), home=str(self.home), fork_server=shared_fork_server())
         self.notes: list[str] = []
 
     def write(self, name: str, text: str) -> None:
