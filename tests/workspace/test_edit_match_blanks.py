@@ -111,3 +111,10 @@ def test_a_heading_is_no_comment_that_old_string_leaves_out() -> None:
     new = "first words of it are now\nother and run on here\n"
     assert isinstance(match_edit(text, old, new, path="/a.md"), Refusal)
     assert isinstance(match_edit(text, old, new, path="/a.sh"), Edit)
+
+
+@pytest.mark.parametrize(("text", "line"), [("* a\n  * b\n\n## C\n", "* d"), ("#A=1\n#B=2\n\n# c\n", "#D=3")])
+def test_one_more_of_what_is_above_stays_above_the_blank_line_that_old_string_leaves_out(text: str, line: str) -> None:
+    old = text.replace("\n\n", "\n")
+    head, _, tail = text.partition("\n\n")
+    assert after(text, old, f"{head}\n{line}\n{tail}", "/a.md") == f"{head}\n{line}\n\n{tail}"

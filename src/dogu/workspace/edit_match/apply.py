@@ -24,7 +24,7 @@ from dogu.workspace.edit_match.views import fold
 
 GOES_ON = re.compile(r"\s*(?:[+*.&|?:=,)\]}%>]|-(?!-)|/(?![/*])|<(?![\w!/]))")
 # A comment, a heading, an attribute: what is of the line below.
-_LEADS = re.compile(r"\s*(?:#|//|--\s|/\*|\*|@\w|\[\w[\w.]*[](])")
+_LEADS = re.compile(r"\s*(?:#|//|--\s|/\*|\*/|@\w|\[\w[\w.]*[](])")
 _STYLES = str.maketrans('"`', "''")
 _AROUND_CHARS = 5000
 _LONG_CHARS = 100_000
@@ -312,7 +312,8 @@ class _Weaver:
         if not body[0].strip():
             return False
         more = self._begins_alike(body[-1], below) - self._begins_alike(body[0], above)
-        return more > 0 or (more == 0 and _LEADS.match(body[-1]) is not None)
+        leads = _LEADS.match(body[-1]) and not _LEADS.match(self.at.line(above))
+        return more > 0 or (more == 0 and bool(leads))
 
     def _begins_alike(self, line: str, number: int) -> int:
         from rapidfuzz.distance import Prefix
