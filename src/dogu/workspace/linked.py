@@ -7,6 +7,8 @@ import stat
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 
+from dogu.workspace.fs import walked
+
 _MOST_LOOKED_AT = 50_000  # files
 
 
@@ -29,7 +31,7 @@ def names_of_linked(roots: Sequence[str]) -> dict[int, list[str]]:
     found: dict[int, list[str]] = {}
     count = 0
     for root in roots:
-        for base, _, names in os.walk(root):
+        for base, _, names in walked(root):
             count += len(names)
             if count > _MOST_LOOKED_AT:
                 return found

@@ -10,6 +10,7 @@ import stat
 import sys
 from io import TextIOWrapper
 
+from dogu.workspace.fs import walked
 from dogu.workspace.small_file import open_regular_file
 
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
@@ -94,7 +95,7 @@ class Nearby:
         if os.path.realpath(start) != os.path.join(os.path.realpath(self._directory), *parts):
             return None
         found: list[str] = []
-        for folder, _, names in os.walk(start):
+        for folder, _, names in walked(start):
             found += [os.path.relpath(os.path.join(folder, name), self._directory) for name in names]
             if len(found) > _MOST_FILES:
                 return None
@@ -115,7 +116,7 @@ class Nearby:
         """Whether a link in a folder or below it leads out of it, or may: it holds more than can be looked through."""
         start = os.path.realpath(os.path.join(self._directory, path))
         seen = 0
-        for folder, folders, names in os.walk(start):
+        for folder, folders, names in walked(start):
             seen += len(folders) + len(names)
             links = (each for name in (*folders, *names) if os.path.islink(each := os.path.join(folder, name)))
             if seen > _MOST_NAMES or any(not os.path.realpath(each).startswith(start + os.sep) for each in links):

@@ -14,6 +14,7 @@ from dogu.runtime.journal.entries import Entries, Entry, PathChange
 from dogu.runtime.journal.kept import Kept
 from dogu.runtime.journal.states import Seen, State
 from dogu.runtime.journal.steps import FORCE, Step, UndoRefusal
+from dogu.workspace.fs import walked
 from dogu.workspace.held import Head, beside, companions, git_folder, head_of, held, related, untold
 from dogu.workspace.sandbox.places import parents
 from dogu.workspace.small_file import open_regular_file
@@ -231,7 +232,7 @@ def _newer_refs(folder: str, since_s: float) -> Iterator[str]:
     """
     for name in _REFS:
         path = os.path.join(folder, name)
-        for base, _, names in [("", [], [path]), *os.walk(path)]:
+        for base, _, names in [("", [], [path]), *walked(path)]:
             for each in (os.path.join(base, name) for name in names):
                 try:
                     status = os.lstat(each)

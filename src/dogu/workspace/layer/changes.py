@@ -92,6 +92,7 @@ class _Reader:
         self._moved: set[str] = set()
         self._todo: list[_Folder] = []
         self._closed = Closed([layer.root])
+        self._mixed: set[str] = set()
         self._tells_origins = holds_renames()  # of files with several names, too
 
     def changes(self) -> Iterator[StagedChange]:
@@ -186,7 +187,8 @@ class _Reader:
         else:
             # Copied from one that is no longer there: somebody has removed it since, with all that was in it.
             was_there = was_there and old is None and any(map(is_origin_mark, marks))
-            inside = _all_new(folder) if old is None and all(map(is_opaque_mark, marks)) else None
+            is_new = old is None and all(map(is_opaque_mark, marks)) and folder.upper not in self._mixed
+            inside = _all_new(folder, self._mixed) if is_new else None
             is_whole = inside is not None
             yield msgspec.structs.replace(own, has_marks=bool(marks), was_there=was_there, whole=is_whole)
             if inside is not None:
@@ -282,8 +284,11 @@ class _Reader:
         return is_same and own_attributes(pair.upper, name) == own_attributes(pair.lower, name)
 
 
-def _all_new(top: _Folder) -> list[StagedChange] | None:
-    """Return all that is in a new folder, if nothing of it stems from what was there: it can be moved as it is."""
+def _all_new(top: _Folder, mixed: set[str]) -> list[StagedChange] | None:
+    """Return all that is in a new folder, if nothing of it stems from what was there: it can be moved as it is.
+
+    Else the folder goes to the `mixed` ones, with those in it that lead to what does: they needn't be looked through.
+    """
     found: list[StagedChange] = []
     todo = [top]
     while todo:
@@ -291,12 +296,20 @@ def _all_new(top: _Folder) -> list[StagedChange] | None:
         with _listed(folder.upper) as handle, os.scandir(handle) as entries:
             for entry in sorted(entries, key=_name_of):
                 if marks_of(handle, entry.name) or is_whiteout(entry.stat(follow_symlinks=False)):
+                    mixed.update(_way_to(folder.upper, top.upper))
                     return None
                 within, is_folder = folder.of(entry.name), entry.is_dir(follow_symlinks=False)
                 found.append(StagedChange(within.path, within.upper, comes_along=True, is_folder=is_folder))
                 if is_folder:
                     todo.append(within)
     return found
+
+
+def _way_to(folder: str, top: str) -> Iterator[str]:
+    while len(folder) > len(top):
+        yield folder
+        folder = os.path.dirname(folder)
+    yield top
 
 
 def _name_of(entry: os.DirEntry[str]) -> str:

@@ -62,7 +62,7 @@ def may_have_parted(changes: Sequence[StagedChange]) -> bool:
                 folder, name = folders.of(change.path)
                 status = fs.stat(name, dir_fd=folder, follow_symlinks=False)
                 if stat.S_ISDIR(status.st_mode):
-                    going.update(() if change.is_folder else _files_in(folder, name))
+                    going.update(() if change.is_folder else _files_in(change.path))
                 elif change.source and _has_names(status):
                     return True
                 elif _has_names(status):
@@ -72,10 +72,20 @@ def may_have_parted(changes: Sequence[StagedChange]) -> bool:
     return any(count < links for (_, _, links), count in going.items())
 
 
-def _files_in(folder: int, name: str) -> Iterator[tuple[int, int, int]]:
-    for _, _, names, handle in os.fwalk(name, dir_fd=folder):
-        statuses = (fs.stat(each, dir_fd=handle, follow_symlinks=False) for each in names)
-        yield from (_known_by(status) for status in statuses if _has_names(status))
+def _files_in(path: str) -> Iterator[tuple[int, int, int]]:
+    waiting = [path]
+    while waiting:
+        place = waiting.pop()
+        try:
+            handle = open_long(place, _LIST)
+        except OSError:
+            continue
+        try:
+            statuses = [(name, fs.stat(name, dir_fd=handle, follow_symlinks=False)) for name in os.listdir(handle)]
+        finally:
+            os.close(handle)
+        waiting += (os.path.join(place, name) for name, status in statuses if stat.S_ISDIR(status.st_mode))
+        yield from (_known_by(status) for _, status in statuses if _has_names(status))
 
 
 def _has_names(status: os.stat_result) -> bool:

@@ -61,7 +61,7 @@ class Layer(msgspec.Struct, frozen=True):
         except OSError:
             self.hold()
             return self.upper
-        _remove(os.path.join(aside, "work"))
+        remove_folder(os.path.join(aside, "work"))
         return os.path.join(aside, "upper")
 
     def hold(self) -> None:
@@ -75,7 +75,7 @@ class Layer(msgspec.Struct, frozen=True):
     def remove(self) -> None:
         """Remove the layer, with all that is still in it; not while it is being kept, which another may finish."""
         if not self._is_being_kept():
-            _remove(self.folder)
+            remove_folder(self.folder)
         os.close(self.lock)
 
 
@@ -168,7 +168,7 @@ def clear_dead(folder: str) -> None:
             if name.startswith(_PREFIX) and not os.path.exists(os.path.join(path, COMMITTING)):
                 lock = _locked(path)
                 if lock is not None:
-                    _remove(path)
+                    remove_folder(path)
                     os.close(lock)
 
 
@@ -222,7 +222,7 @@ def _make(root: str, place: str) -> Layer:
             os.close(handle)
         return Layer(root, folder, os.stat(os.path.join(folder, _LOCK)).st_ctime_ns, lock, identity)
     except OSError:
-        _remove(folder)
+        remove_folder(folder)
         if lock is not None:
             os.close(lock)
         raise
@@ -242,15 +242,19 @@ def _locked(folder: str) -> int | None:
     return lock
 
 
-def _remove(folder: str) -> None:
+def remove_folder(folder: str) -> None:
     """Remove a folder with all in it, whatever its modes: the kernel's own can't even be listed."""
-    for above, folders, _files in os.walk(folder):
+    seen: list[str] = []
+    for above, folders, _files in fs.walked(folder):
+        seen.append(above)
         for name in folders:
-            path = os.path.join(above, name)
-            if not os.path.islink(path):
-                with suppress(OSError):
-                    os.chmod(path, 0o700)
-    shutil.rmtree(folder, ignore_errors=True)
+            with suppress(OSError):
+                os.chmod(os.path.join(above, name), 0o700)
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+    except RecursionError:  # deeper than Python goes
+        for above in reversed(seen):
+            shutil.rmtree(above, ignore_errors=True)
 
 
 def _mount_of(path: str) -> str:

@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
+from dogu.workspace.fs import walked
 from dogu.workspace.layer.make import Layer, Layers
 from dogu.workspace.small_file import open_regular_file
 from dogu.workspace.staged import StagedChange
@@ -107,7 +108,7 @@ class Bases:
 def _written(layer: Layer) -> Generator[str]:
     """Give the paths of the files that lie in a layer."""
     left = _MOST_ENTRIES
-    for folder, _, names in os.walk(layer.upper):
+    for folder, _, names in walked(layer.upper):
         left -= len(names) + 1
         if left < 0:
             return

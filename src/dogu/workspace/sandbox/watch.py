@@ -327,7 +327,7 @@ def _files_of(change: StagedChange, root: str) -> Iterator[tuple[StagedChange, s
     """Yield what a change puts there, with its path as seen from the root: all that lies in a folder that is moved."""
     place = change.path[len(root.rstrip("/")) :]
     if change.moved_from:
-        for above, _folders, names in os.walk(change.moved_from):
+        for above, _folders, names in fs.walked(change.moved_from):
             for name in names:
                 source = os.path.join(above, name)
                 inside = os.path.relpath(source, change.moved_from)
