@@ -65,7 +65,7 @@ def _abouts(source: str, left_out: str) -> Iterator[os.stat_result]:
         folder = folders.pop()
         if os.lstat(folder).st_dev != device:
             device = os.lstat(folder).st_dev
-            if IS_LINUX and not os.statvfs(folder).f_blocks:
+            if IS_LINUX and not shutil.disk_usage(folder).total:
                 words = told(
                     "{folder} isn't on a disk: the system makes up its files when they are read", folder=folder
                 )
