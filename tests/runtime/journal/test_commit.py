@@ -238,7 +238,7 @@ SWAP = "python3 -c \"import ctypes; ctypes.CDLL(None).renameat2(-100, b'a', -100
         f"{SWAP}; echo more >> d",
         SWAP.replace("b'a'", "b'empty'"),
         "mv d new; mkdir -p d/e",
-        "cp d/a x; rm a d/a; echo new > a; mv x d/a; ln d/a d/b",
+        "cp d/a x; rm a d/a; echo new > a; mv x d/a; ln -f d/a d/b",
         "cp d/a x; rm d/a; mv x d/a; ln -f d/a same",
         "echo more >> a; mv a same",
         "mv d empty/d; mv empty n; ln -f a same; rm a",
@@ -263,6 +263,7 @@ SWAP = "python3 -c \"import ctypes; ctypes.CDLL(None).renameat2(-100, b'a', -100
         "mv more n; chmod 600 a; mv d more; mv other o",
         f"mv d n; mv swapped d; mv n swapped; {SWAP}".replace("b'a'", "b'more'"),
         "rm a; mv d n; cp n/a t; rm n/a; mv t n/a",
+        f"sed -i s/./x/ swapped/b; {SWAP}; rm -rf swapped; echo 1 > swapped".replace("b'a'", "b'swapped'"),
     ],
 )
 async def test_names_of_a_file_are_what_they_are_without_dogu_and_come_back(
@@ -276,6 +277,8 @@ async def test_names_of_a_file_are_what_they_are_without_dogu_and_come_back(
     (place.root / "other").write_text("other\n")
     (place.root / "more").mkdir()
     (place.root / "swapped/e").mkdir(parents=True)
+    for name in ("d/b", "swapped/b"):
+        (place.root / name).write_text(name)
     os.link(place.root / "other", place.root / "more/a")
     shutil.copy2(place.root / "a", place.root / "empty/a")
     twin = tmp_path / "twin"

@@ -111,6 +111,7 @@ class Authorship:
         if not is_from_before or not self._came_as_seen(change):
             return False
         is_now = any(self._leaves(change.after, each) for each in known) or self._was_written_by_another_name(change)
+        is_now = is_now or self._came_along(change.after, names[1:])
         # A folder that came along is no change where it lay if another one is there now; it goes only when empty.
         return is_now or (is_moved and (change.after.kind == "folder" or stamp_of(change.after) in self._before))
 
@@ -130,6 +131,14 @@ class Authorship:
         last_ns = written_ns if row.where == BY_LINK else changed_ns  # the look itself has linked it
         is_it = now in (-1, inode) or (now == 0 and first[2:] == (inode,))
         return is_it and (last_ns <= until_ns or row.kind == "folder")
+
+    def _came_along(self, row: SnapshotRow, names: Sequence[str]) -> bool:
+        """Whether a file came with its folder from one of these names, at which the command had made it: what was told
+        of that name last may be of another one, which came there when the folder had gone."""
+        share = self._shares.get(row.stamp[2])
+        if share is None or share.kept_bytes:
+            return False
+        return any(row.stamp[1] <= self._paths[name][2] for name in names if name in self._paths)
 
     def _was_written_by_another_name(self, change: TreeChange) -> bool:
         if change.after is None:
