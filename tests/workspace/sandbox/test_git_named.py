@@ -55,6 +55,17 @@ def test_settings_name_hooks_included_settings_and_programs(root: Path) -> None:
     assert named_by_git(str(root)) == ()
 
 
+def test_a_worktree_has_its_repositorys_settings(root: Path) -> None:
+    worktree, own = root.parent / "v", root / ".git" / "worktrees" / "v"
+    for folder in (worktree, own):
+        folder.mkdir(parents=True)
+    (root / ".git" / "HEAD").touch()
+    (own / "commondir").write_text("../..\n")
+    (own / "gitdir").write_text(f"{worktree}/.git\n")
+    (worktree / ".git").write_text(f"gitdir: {own}\n")
+    assert str(worktree / "ci") in named_by_git(str(worktree))
+
+
 def test_a_command_changes_them_not_unseen(root: Path) -> None:
     (root / "inc.cfg").write_text("[user]\n\tname = a\n")
     watch = Watch([str(root)])

@@ -9,8 +9,10 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import product
 
 from dogu.workspace.sandbox.git_settings import may_be_said, settings_in
+from dogu.workspace.sandbox.work import repositories
 from dogu.workspace.small_file import read_small_file
 
 _MOST_BYTES = 1 << 20
@@ -39,8 +41,8 @@ def is_named(path: str, places: Sequence[str]) -> bool:
 
 
 def _all(root: str) -> Iterator[tuple[str, str]]:
-    for name in ("config", "config.worktree"):
-        path = os.path.join(root, ".git", name)
+    for folder, name in product((os.path.join(root, ".git"), *repositories([root])), ("config", "config.worktree")):
+        path = os.path.join(folder, name)
         try:
             status = os.stat(path)
         except OSError:
