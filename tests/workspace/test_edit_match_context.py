@@ -341,3 +341,22 @@ def test_tags_of_the_call_at_the_ends_of_both_strings_are_none_of_the_text() -> 
     wanted = LOADS.replace("check(limit)", "check(owner)")
     assert written(LOADS, f"{LOADS}</old_string>", f"{wanted}</new_string>") == wanted
     assert written(LOADS, f"<![CDATA[{LOADS}]]>", f"<![CDATA[{wanted}]]>") == wanted
+
+
+def test_a_head_or_the_end_of_a_condition_that_old_string_lacks_is_not_written_twice() -> None:
+    text = "for each in all:\n    try:\n        check(each)\n        use(each)\n    except TypeError:\n        pass\n"
+    old = text[text.index("        check") : text.index("        pass")]
+    assert written(text, f"\n{old}", f"\n    try:\n{old}".replace("check", "look_at")) is None
+    text = "#ifdef A\nint first(void);\n#else\nint second(void);\n#endif\n"
+    assert written(text, "int second(void);\n", "int third(void);\n#endif\n") is None
+    wanted = text.replace("int second(void);\n", "#ifdef B\nint second(void);\n#endif\n")
+    assert written(text, "int second(void);\n", "#ifdef B\nint second(void);\n#endif\n") == wanted
+
+
+def test_blanks_between_ideographs_and_brackets_of_a_head_may_be_otherwise_where_they_stay() -> None:
+    text = "在该地址查看： [localhost](http://localhost)\n\n最好再运行`gem install thin`安装它。\n"
+    old = text.replace("该地址", "该 地址")
+    assert written(text, old, f"{old}其他\n") == f"{text}其他\n"
+    text = "count = read_all(source)\nwhile ((p = search(p, (s + n) - p)) != NULL) {\n  p += count;\n  next(p, count);\n}\n"
+    old = text.replace("(s + n) - p", "s + n - p")
+    assert written(text, old, old.replace("p += count", "p++")) == text.replace("p += count", "p++")

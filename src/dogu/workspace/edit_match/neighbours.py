@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from dogu.workspace.edit_match.alignment import Place, has_comment, is_word, joined, opened, word_chars
+from dogu.workspace.edit_match.indentation import is_head
 from dogu.workspace.edit_match.result import Replacement, UncleanError
 from dogu.workspace.edit_match.views import fold
 
@@ -18,6 +19,8 @@ _LONGEST_WORD_CHARS = 50
 _FEWEST_DOUBLED_CHARS = 6
 _TELLING = re.compile(r"[\w.]{3,}\(.*\);?|([-=~*`])\1{2,}")  # a call, a rule or a fence
 _MOST_BESIDE = 8
+_CONDITION = re.compile(r"^[ \t]*#[ \t]*if", re.MULTILINE)
+_CONDITION_END = re.compile(r"^[ \t]*#[ \t]*endif", re.MULTILINE)
 _CLOSERS = ("}", ")", "]")
 _QUOTES = str.maketrans('"`', "''")
 
@@ -113,7 +116,7 @@ def check_neighbours(text: str, span: tuple[int, int], old: str, new: str) -> No
         _check_beside(ours[::-1], theirs[::-1], above.split("\n")[-_MOST_BESIDE:][::-1], closes=False)
     stop = text.find("\n", end - (text[end - 1 : end] == "\n"))
     if stop >= 0 and not text[end:stop].strip():
-        closes = not new.endswith("\n") and opened(new) < opened(old)
+        closes = (not new.endswith("\n") and opened(new) < opened(old)) or _conditions(new) < _conditions(old)
         _check_beside(ours, theirs, text[stop + 1 :].split("\n", _MOST_BESIDE)[:_MOST_BESIDE], closes=closes)
 
 
@@ -122,7 +125,8 @@ def _check_beside(ours: list[str], theirs: list[str], beside: list[str], *, clos
     alone, however deep, where it is none of `ours`.
     """
     line, known = theirs[-1].strip(), {other.strip() for other in ours}
-    is_telling = (closes and line in _CLOSERS) or word_chars(line) >= _FEWEST_DOUBLED_CHARS or _TELLING.fullmatch(line)
+    is_telling = word_chars(line) >= _FEWEST_DOUBLED_CHARS or _TELLING.fullmatch(line) or is_head(line)
+    is_telling = is_telling or (closes and (line in _CLOSERS or line.startswith("#endif")))
     repeats = line == beside[0].strip() and line not in known and is_telling
     for count in range(2, min(len(beside), len(theirs)) + 1):
         edge = theirs[-count:]
@@ -130,6 +134,11 @@ def _check_beside(ours: list[str], theirs: list[str], beside: list[str], *, clos
         repeats = repeats or (is_there and sum(map(word_chars, edge)) > _FEWEST_DOUBLED_CHARS + 1)
     if repeats:
         raise UncleanError(f"{line[:40]!r}, beside old_string in the file, would stand there twice: made already?")
+
+
+def _conditions(text: str) -> int:
+    """Return how many conditions of a preprocessor more are opened than closed."""
+    return len(_CONDITION.findall(text)) - len(_CONDITION_END.findall(text))
 
 
 def check_doubled(place: Place, pieces: Sequence[Replacement]) -> None:

@@ -57,7 +57,7 @@ _FEWEST_TELLING_CHARS = 15
 _FEWEST_BESIDE_CHARS = 20
 _MOST_LEFT_OUT = 3
 _MOST_OTHERWISE = 20
-_REACHES = (0, 3, 6)  # how many lines more the file may have there: the fewest that will do
+_REACHES = ((0, 0), (0, 3), (3, 0), (6, 6))  # how many lines more the file may have before and behind: the fewest
 _CASELESS = (".sql", ".cmake", "cmakelists.txt")
 _LEAST_ALIKE = 0.6
 _LEAST_ALIKE_APART = 0.75  # where the file has more or fewer lines
@@ -167,10 +167,10 @@ def _quote(old: str, new: str) -> _Quote:
 class _Place:
     """A stretch of the file that `old` may quote: which line is just so in it, and the steps between these."""
 
-    def __init__(self, index: LineIndex, quote: _Quote, start: int, reach: int) -> None:
+    def __init__(self, index: LineIndex, quote: _Quote, start: int, reach: tuple[int, int]) -> None:
         self._index, self._quote = index, quote
-        low = max(start - reach, 0)
-        window = index.keys[low : max(start, 0) + len(quote.keys) + reach]
+        low = max(start - reach[0], 0)
+        window = index.keys[low : max(start, 0) + len(quote.keys) + reach[1]]
         self._exact: dict[int, int] = {}
         steps: list[_Step] = []
         for is_equal, i1, i2, f1, f2 in steps_between(quote.keys, window):
@@ -329,6 +329,8 @@ class _Place:
             return False
         ours, theirs = self._quote.line(row), self._index.line(number)
         mine, file = (WORDS.findall(line.partition("(")[0]) for line in (ours, theirs))
+        if WORDS.findall(ours) == WORDS.findall(theirs) and tokens_of(ours)[-1] == tokens_of(theirs)[-1]:
+            return not {*tokens_of(ours)} ^ {*tokens_of(theirs)} <= {*"()"}
         return "(" not in ours or len(mine) < 2 or mine != file
 
     def _is_head(self, number: int) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 from rapidfuzz.distance import OSA, Indel
@@ -237,6 +236,7 @@ def _is_close(wrong: str, right: str) -> bool:
 
 
 # The same lines, told otherwise: in another order, with other line breaks, spelt in another way.
+_BLANKS = re.compile(r"(\S)[ \t]+(?=(\S))")
 _TOKENS = re.compile(r"\w+|[^\w\s]")
 _MARK = re.compile(r"\A[ \t]*(?://[/!]?|#+|--|;+|%+|\*(?!\*)|>)(?=[ \t]|$)")
 _BULLET = re.compile(r"\A[ \t]*[-*+][ \t]")
@@ -331,13 +331,9 @@ def spaced_otherwise(ours: str, theirs: str) -> set[str] | None:
 
 
 def _spaced(line: str) -> set[tuple[str, int]]:
-    """Return the signs of a line that a blank is beside, each with the number of the token."""
-    tokens = [(match[0], match.start(), match.end()) for match in _TOKENS.finditer(line)]
-    beside: set[tuple[str, int]] = set()
-    for number, ((left, _, end), (right, start, _)) in enumerate(pairwise(tokens)):
-        if start > end:
-            beside |= {(sign, number) for sign in (left, right) if not word_chars(sign)}
-    return beside
+    """Return the signs of a line that a blank is beside, each with the number of characters before that blank."""
+    found = ((len("".join(line[: match.start()].split())), match) for match in _BLANKS.finditer(line.strip()))
+    return {(sign, at) for at, match in found for sign in match.groups() if not word_chars(sign)}
 
 
 _STYLE = re.compile(r"[\s;,\"'`\\]+")
