@@ -6,7 +6,7 @@ name the place, because nothing else in the file comes near it, and because a li
 where the change doesn't replace it; a comment in other words may only stay.
 
 What `new` only repeats is never written, so more is forgiven there where the lines that match name the place without
-it: a word, some brackets, a line left out. And in a long line a word that the change doesn't touch.
+it: a word, some brackets. And in a long line a word that the change doesn't touch.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA, Indel
 
 from dogu.language import sentence
-from dogu.workspace.edit_match.alignment import Place, Unit, align_folded, opened, word_chars
+from dogu.workspace.edit_match.alignment import Place, Unit, align_folded, word_chars
 from dogu.workspace.edit_match.apply import split_lines, weave
-from dogu.workspace.edit_match.indentation import OPENERS, indent_of
+from dogu.workspace.edit_match.indentation import indent_of
 from dogu.workspace.edit_match.nearest import LineIndex, starts_of
 from dogu.workspace.edit_match.result import Found, Outcome, Refused, UncleanError, Why
 from dogu.workspace.edit_match.rows import opcodes
@@ -46,7 +46,6 @@ from dogu.workspace.edit_match.views import fold
 
 STAGE = sentence("near")
 _WIDTHS = sentence("the width of columns")
-DROPPED = sentence("a line left out where nothing changes")
 _FEWEST_LINES = 2
 _BESIDE_LINES = 30
 _FEWEST_WORD_CHARS = 4
@@ -64,15 +63,13 @@ _LEAST_GAP_SHARE = 8  # and an eighth of the text
 class _Line(NamedTuple):
     """A line of `old` that isn't blank: its text, its folded text, and where it begins in `old`.
 
-    It `stays` where `new` has it just so at the same place, and `follows` where the line before it does, and nothing
-    comes between them.
+    It `stays` where `new` has it just so at the same place.
     """
 
     text: str
     key: str
     offset: int
     stays: bool
-    follows: bool
 
 
 class _Pair(NamedTuple):
@@ -89,7 +86,6 @@ class _Window:
 
     pairs: list[_Pair]
     left_out: int
-    dropped: int
 
     @property
     def slips(self) -> list[_Pair]:
@@ -118,22 +114,19 @@ def find_near(index: LineIndex, old: str, new: str, expected: int | None) -> Out
         reason = "old_string lacks signs that the file has at the ends of lines; whether new lines do can't be told"
         return Refused(Why.UNCLEAR, STAGE, reason, spans)
     forgiven = [pair.slip for pair in window.slips]
-    forgiven += [LEFT_OUT] * bool(window.left_out) + [DROPPED] * bool(window.dropped)
+    forgiven += [LEFT_OUT] * bool(window.left_out)
     return Found(STAGE, spans, tuple(written), tuple(dict.fromkeys(forgiven)))
 
 
 def _lines(old: str, new: str) -> list[_Line]:
     ours, theirs = ([line.rstrip() for line in lines] for lines in split_lines(old, new))
-    equal = [(range(i1, i2), j1) for tag, i1, i2, j1, _ in opcodes(ours, theirs) if tag == "equal"]
-    stays = {i: (run.start, j) for run, j in equal for i in run}
+    stays = {i for tag, i1, i2, _, _ in opcodes(ours, theirs) if tag == "equal" for i in range(i1, i2)}
     found: list[_Line] = []
-    offset = before = 0
+    offset = 0
     for number, text in enumerate(old.split("\n")[: len(ours)]):
         key = fold(text)
         if key:
-            follows = number in stays and stays.get(before) == stays[number]
-            found.append(_Line(text, key, offset, number in stays, follows))
-            before = number
+            found.append(_Line(text, key, offset, number in stays))
         offset += len(text) + 1
     return found
 
@@ -148,7 +141,7 @@ def _fit(index: LineIndex, lines: Sequence[_Line], start: int) -> _Window | None
     """Pair every line with one of the file from `start` on, in order; None when that takes more than slips."""
     pairs: list[_Pair] = []
     number = start
-    left_out = dropped = 0
+    left_out = 0
     # A line that the file has nearby is no slip of another one.
     beside = index.keys[max(start - _BESIDE_LINES, 0) : max(start, 0) + len(lines) + _BESIDE_LINES]
     known = {key for key in beside if word_chars(key) >= _FEWEST_WORD_CHARS}
@@ -159,13 +152,12 @@ def _fit(index: LineIndex, lines: Sequence[_Line], start: int) -> _Window | None
             if exact or slip:
                 pairs.append(_Pair(line, number, slip))
                 break
-            is_comment = is_whole_comment(index.line(number))
-            if not pairs or left_out == _MOST_LEFT_OUT or not (is_comment or _may_be_dropped(index, line, number)):
+            if not pairs or left_out == _MOST_LEFT_OUT or not is_whole_comment(index.line(number)):
                 return None
-            left_out, dropped = left_out + is_comment, dropped + (not is_comment)
+            left_out += 1
             number += 1
         number += 1
-    window = _Window(pairs, left_out, dropped)
+    window = _Window(pairs, left_out)
     return window if len(pairs) == len(lines) and _is_likely(index, window) else None
 
 
@@ -177,18 +169,6 @@ def _slip(index: LineIndex, line: _Line, number: int, *, is_known: bool) -> str:
     is_other = is_known or line.key in index.keys[number : number + 1 + _MOST_LEFT_OUT]
     slip = "" if is_other else slip_between(line.text, file, index.text)
     return slip or _otherwise(index, line, number)
-
-
-def _may_be_dropped(index: LineIndex, line: _Line, number: int) -> bool:
-    """Whether `old` may lack a line of the file before one of its own: within what stays, a statement as deep as one
-    beside it that opens and closes nothing.
-    """
-    text = index.line(number)
-    if not line.follows or number + 1 >= len(index.keys) or index.keys[number + 1] != line.key:
-        return False
-    above, own, below = (len(indent_of(index.line(beside))) for beside in (number - 1, number, number + 1))
-    is_whole = opened(text) == 0 and text.strip()[:1] not in ")]}" and not text.rstrip().endswith(OPENERS)
-    return is_whole and own in (above, below) and own >= below and word_chars(line.key) >= _FEWEST_WORD_CHARS
 
 
 def _otherwise(index: LineIndex, line: _Line, number: int) -> str:
@@ -248,9 +228,8 @@ def _is_likely(index: LineIndex, window: _Window) -> bool:
     """
     slips = window.slips
     exact = [pair for pair in window.pairs if not pair.slip]
-    if window.dropped or any(pair.slip == OTHERWISE for pair in slips):
-        most = 1 if window.dropped else _MOST_SLIPS
-        return len(slips) + bool(window.left_out) + window.dropped <= most and _is_placed(index, window)
+    if any(pair.slip == OTHERWISE for pair in slips):
+        return len(slips) + bool(window.left_out) <= _MOST_SLIPS and _is_placed(index, window)
     if len(window.pairs) <= _FEWEST_LINES:
         return _is_known(index, window, exact) or (
             len(slips) == 1 and not window.left_out and _is_placed(index, window)
