@@ -92,6 +92,15 @@ def test_a_blank_line_with_a_number_is_one() -> None:
         assert after(text, old + end, f"     1\tall: x\n     2\t{end}", "/Makefile") == "all: x\n\nSCRIPTS = a\n"
 
 
+def test_blank_lines_that_both_strings_end_in_stay_where_only_old_string_is_numbered() -> None:
+    text = "class A:\n    a: str\n\n\nclass B(A):\n    pass\n"
+    old = "1\tclass A:\n2\t    a: str\n3\t\n4\t"
+    assert after(text, old, "class A:\n    b: str\n\n") == text.replace("a: str", "b: str")
+    assert (
+        after(text, "5\tclass B(A):\n6\t    pass", "5\t") == "class A:\n    a: str\n\n\n"
+    )  # an empty string, numbered
+
+
 def test_a_break_of_markdown_is_no_padding() -> None:
     text = "# Title\n\nold line\nend\n"
     assert after(text, "# Title \n\nold line\nend", "# Title \n\nnew line  \nsecond \nend", "/a.md") == (

@@ -386,9 +386,10 @@ def _numbered(old: str, read: str, new: str, style: re.Pattern[str]) -> Iterator
     stage, forgiven = NUMBERS_STAGE, sentence("line numbers before the lines")
     new_read = _without_numbers(new, style) if new else new
     if new_read is None and not old.startswith("\n") and not any(style.match(line) for line in new.split("\n")):
-        ends_blank = read.endswith("\n\n") and not old.endswith("\n") and not new.endswith("\n\n")
-        new_read = f"{new}\n" if ends_blank and new.endswith("\n") else new
+        is_cut = not old.endswith("\n") and 0 < _breaks_at_end(new) < _breaks_at_end(read)
+        new_read = f"{new}\n" if is_cut else new
     if new_read is not None:
+        new_read = new_read if new_read.strip("\n") else ""  # one empty line with a number is what is left of none
         yield Reading(stage, forgiven, read, _whole(new_read), True)
 
 
