@@ -74,6 +74,7 @@ __all__ = (
     "unlink",
     "unnamed",
     "utime",
+    "walked",
     "write_at",
 )
 

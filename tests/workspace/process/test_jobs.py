@@ -253,15 +253,16 @@ async def test_a_job_is_watched_while_another_thread_ends_it(tmp_path: Path) -> 
     word = {"status": None, "bytes": {"stdout": 0, "stderr": 0}}
 
     def talk() -> None:
-        for count in range(4_000):  # as long as the number of processes says
-            far.send(marshal.dumps(("status", {**word, "pids": list(range(count * 7 % 97))})))
-        far.send(marshal.dumps(("ended", {**word, "pids": []})))
+        with far:  # a supervisor goes with its last word
+            for count in range(1_000):  # as long as the number of processes says
+                far.send(marshal.dumps(("status", {**word, "pids": list(range(count * 7 % 97))})))
+            far.send(marshal.dumps(("ended", {**word, "pids": []})))
 
     def look() -> None:
         while job.is_running:
             job.hear()
 
-    with far, anyio.fail_after(60):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
             for act in (talk, job.close, look):
                 group.start_soon(to_thread.run_sync, act)
