@@ -127,3 +127,10 @@ def test_one_more_of_what_is_above_stays_above_the_blank_line_that_old_string_le
     old = text.replace("\n\n", "\n")
     head, _, tail = text.partition("\n\n")
     assert after(text, old, f"{head}\n{line}\n{tail}", "/a.md") == f"{head}\n{line}\n\n{tail}"
+
+
+def test_the_last_line_break_of_a_file_goes_with_no_empty_line_that_only_old_string_has() -> None:
+    text = "module A\n  B = 1\nend\n"
+    assert after(text, "module A\n    B = 1\nend\n\n", "module A\n    B = 2\nend\n", "/a.rb") == text.replace("1", "2")
+    padded = "  B = 1\nend\n\n"
+    assert after(text, padded, padded.replace("end\n", "end\n\nC = 2\n"), "/a.rb") == f"{text}\nC = 2\n"

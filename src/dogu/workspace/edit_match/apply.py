@@ -208,7 +208,7 @@ class _Weaver:
     def _hunk(self, old: range, new: range) -> list[Replacement]:
         """Write the lines `new` where the rows `old` stand."""
         body = [self._evened(self._render(j, partner, old)) for j, partner in self._partners(old, new)]
-        held = [i for i in old if self.rows[i].is_held]
+        held = [i for i in old if self._stands_on_a_line(i)]
         if not held:
             return self._insertion(old.start, body) if body else []
         self._check(old, held)
@@ -229,6 +229,11 @@ class _Weaver:
         if end < len(self.place.text):
             return [Replacement(start, end + 1, "")]
         return [Replacement(max(start - 1, 0), end, "")]
+
+    def _stands_on_a_line(self, i: int) -> bool:
+        """Whether a row is held by a line of the file: what follows its last line break is none, and would take it."""
+        row = self.rows[i]
+        return row.is_held and self.at.starts[row.first] < len(self.place.text)
 
     def _check(self, old: range, held: list[int]) -> None:
         """Raise unless the rows `held` stand on lines of the file that are theirs alone, with none between them."""
