@@ -424,11 +424,18 @@ def test_a_choice_is_picked_by_a_click_and_the_terminal_has_the_mouse_otherwise(
         terminal.say("write")
         terminal.until("(s)")
         terminal.until(lambda: "\x1b[?1000h" in terminal.raw)
-        row = row_of(terminal, "No (n)")
-        terminal.send(f"\x1b[<0;6;{row}m\x1b[<0;6;{row}M")
-        terminal.until("❯ 4. No (n)")
+        yes, no = row_of(terminal, "Yes (y)"), row_of(terminal, "No (n)")
+
+        def is_heard() -> bool:
+            terminal.send(f"\x1b[<0;6;{no}M")
+            terminal.read()
+            return "❯ 4. No (n)" in terminal.text
+
+        terminal.until(is_heard)  # a press means nothing until the terminal has said where the menu stands
+        terminal.send(f"\x1b[<0;6;{yes}m")
+        terminal.until("❯ 1. Yes (y)")
         assert not (program.root / "a.txt").exists(), "letting go of a button that was pressed elsewhere picks nothing"
-        terminal.send(f"\x1b[<0;6;{row}m")
+        terminal.send(f"\x1b[<0;6;{no}M\x1b[<0;6;{no}m")
         terminal.until("declined, nothing was written")
         terminal.until(lambda: terminal.raw.rfind("\x1b[?1000l") > terminal.raw.rfind("\x1b[?1000h"))
 
@@ -437,8 +444,13 @@ def test_a_choice_is_picked_by_a_click_and_the_terminal_has_the_mouse_otherwise(
             lambda: terminal.text.count("(s)") == 1 and "\x1b[?1000h" in terminal.raw.rpartition("› write")[2]
         )
         shown = len(terminal.raw)
-        terminal.send("\x1b[<64;6;3M")
-        terminal.until(lambda: "\x1b[?1000l" in terminal.raw[shown:])
+
+        def is_given_back() -> bool:
+            terminal.send("\x1b[<64;6;3M")
+            terminal.read()
+            return "\x1b[?1000l" in terminal.raw[shown:]
+
+        terminal.until(is_given_back)
         terminal.send("y")
         terminal.until((program.root / "a.txt").exists)
 
