@@ -61,7 +61,13 @@ _MANY_CHARS = 20
 _BESIDE_CHARS = 500
 _INDENTATION = sentence("indentation")
 _ZERO_WIDTH = sentence("zero-width characters")
-_READ_BY_ITSELF = {*ESCAPE_STAGES, NUMBERS_STAGE}  # within these, not every second garbling is looked for
+# Which garbling is looked for within which: numbers within numbered lines are the file's, and so are escapes within
+# escapes, where a fence is text in quotes.
+_TWICE: tuple[tuple[Callable[[str], bool], Callable[[str], bool]], ...] = (
+    (lambda outer: outer not in {*ESCAPE_STAGES, NUMBERS_STAGE}, lambda _: True),
+    (lambda outer: outer == NUMBERS_STAGE, lambda inner: inner != NUMBERS_STAGE),
+    (lambda outer: outer in ESCAPE_STAGES, lambda inner: inner in (NUMBERS_STAGE, DIFF_STAGE)),
+)
 _BROUGHT = "\ufeff\u200b\u2060"  # what joins nothing
 _UNSEEN = "\ufeff\u200b\u200c\u200d\u200e\u200f\u2060"
 
@@ -303,19 +309,17 @@ class _Matcher:
     def _elided(self, wanted: Wanted) -> Outcome:
         return find_elided(self._folded, *wanted)
 
-    def _read_again(self, wanted: Wanted) -> Outcome:
-        """Find strings that are garbled in a second way, too."""
-        return self._agreed([*readings(wanted.old, wanted.new)], wanted, self._normalised)
+    def _read_twice(self, ways: Sequence[Reading], sent: Wanted) -> Outcome:
+        """Find strings that are garbled in a second way, too, as `_TWICE` has it."""
+        for is_outer, is_inner in _TWICE:
 
-    def _read_within_numbers(self, wanted: Wanted) -> Outcome:
-        """As `_read_again`; numbers within numbered lines are the file's."""
-        ways = [way for way in readings(wanted.old, wanted.new) if way.stage != NUMBERS_STAGE]
-        return self._agreed(ways, wanted, self._normalised)
+            def read_again(wanted: Wanted, is_inner: Callable[[str], bool] = is_inner) -> Outcome:
+                again = [way for way in readings(wanted.old, wanted.new) if is_inner(way.stage)]
+                return self._agreed(again, wanted, self._normalised)
 
-    def _read_within_escapes(self, wanted: Wanted) -> Outcome:
-        """As `_read_again`; but escapes within escapes are the file's, and a fence is text in quotes."""
-        ways = [way for way in readings(wanted.old, wanted.new) if way.stage in (NUMBERS_STAGE, DIFF_STAGE)]
-        return self._agreed(ways, wanted, self._normalised)
+            if outcome := self._agreed([way for way in ways if is_outer(way.stage)], sent, read_again):
+                return outcome
+        return None
 
     def _near(self, wanted: Wanted) -> Outcome:
         from dogu.workspace.edit_match.typos import LEFT_OUT, find_near  # with it comes rapidfuzz, which few edits need
@@ -351,9 +355,7 @@ class _Matcher:
             or self._agreed([*laid_out(self._folded, *sent[:2])], sent, self._normalised)
             or self._agreed([*rewrapped(self._folded, *sent[:2])], sent, self._normalised)
             or self._agreed([*half_made(*sent[:2])], sent, self._normalised)
-            or self._agreed([way for way in ways if way.stage not in _READ_BY_ITSELF], sent, self._read_again)
-            or self._agreed([way for way in ways if way.stage == NUMBERS_STAGE], sent, self._read_within_numbers)
-            or self._agreed([way for way in ways if way.stage in ESCAPE_STAGES], sent, self._read_within_escapes)
+            or self._read_twice(ways, sent)
             or self._elided(wanted)
             or self._requoted(wanted)
             or self._near(wanted)
