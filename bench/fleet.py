@@ -1,267 +1,177 @@
-"""What a fleet costs a task, beside mini-swe-agent's batch at the same fake server in one run, and beside nothing but
-the commands: what those cost by themselves, each a `bash -c` of a bare loop, bare and in bubblewrap, no agent is below.
+"""What a fleet costs a task, beside mini-swe-agent's batch and codex in parallel at the same fake server in one run.
 
-`DOGU_FLEET_TASKS` (60) tasks of ten shell calls, and of ten files read: dogu by its tool, mini-swe-agent by `cat`.
-`MINI_SWE_AGENT` names the Python of an environment that has
-mini-swe-agent (`python -m venv DIR && DIR/bin/pip install mini-swe-agent`); without it dogu is measured alone. CPU is
-of whole process trees, by the operating system's own accounting; memory is the most that a tree had at once, each page
-that is shared counted in parts (PSS).
+And beside less: runs of dogu each a process of its own (`dogu -p`), the agents alone in one process, and the commands
+alone, each a `bash -c` of a bare loop, bare and in bubblewrap, which no agent is below. `DOGU_FLEET_TASKS` (60) tasks
+of ten shell calls, eight at once; then of ten files read: dogu by its tool, mini-swe-agent by `cat`.
+
+`MINI_SWE_AGENT` names the Python of an environment that has mini-swe-agent (`python -m venv DIR && DIR/bin/pip install
+mini-swe-agent`), `DOGU_BENCH_PEERS` the folder of `npm install --prefix DIR @openai/codex`; what isn't there isn't
+measured. CPU is of whole process trees; memory is the most that a tree had at once, each page that is shared counted in
+parts (PSS).
 """
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from bench import codex
+from bench.fleet_programs import BARE, COMMANDS, MINI, PROCESSES, QUEUE, SERVER
 from bench.measure import row
+from bench.trees import Tree, tree
 
 _CALLS = 10
 _AT_ONCE = 200
 _QUEUED = 100_000
 _JOBS = 8
-_LIBC = ctypes.CDLL(None)
-_KCMP_VM = 1  # kcmp(2)
+_ASKED = {"mini-swe-agent": ("0.1", "0.05"), "codex": ("", "")}  # of dogu's CPU and memory
+_SLOW_S = 0.5  # as a quick model answers
 _GIVEN = "".join(f"{number} a line of a file that is read\n" for number in range(100))
-
-# One answer for everyone: a shell call until ten have been answered, then the end. Streamed where that is asked for.
-_SERVER = """
-import asyncio, json, sys
-CALLS, DELAY, READS = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3] == "reads"
-def answer(body):
-    done = sum(message["role"] == "tool" for message in body["messages"])
-    tools = [tool["function"]["name"] for tool in body.get("tools") or ()]
-    command = "cat given.txt" if READS else f"echo {done} >> numbers.txt; cat numbers.txt"
-    if done >= CALLS:
-        if "bash" not in tools:
-            return {"role": "assistant", "content": "done"}, "stop"
-        command = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
-    name = "bash" if "bash" in tools else "read_file" if READS else "run_shell_command"
-    arguments = {"file_path": "given.txt"} if name == "read_file" else {"command": command}
-    call = {"index": 0, "id": f"call_{done}", "type": "function",
-            "function": {"name": name, "arguments": json.dumps(arguments)}}
-    return {"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls"
-async def serve(reader, writer):
-    try:
-        while head := await reader.readuntil(b"\\r\\n\\r\\n"):
-            fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\\r\\n")[1:] if b": " in line)
-            body = json.loads(await reader.readexactly(int(fields[b"content-length"])))
-            await asyncio.sleep(DELAY)
-            message, finish = answer(body)
-            usage = {"prompt_tokens": 1000, "completion_tokens": 20, "total_tokens": 1020}
-            about = {"id": "c", "created": 1, "model": body["model"], "usage": usage}
-            if body.get("stream"):
-                about["object"] = "chat.completion.chunk"
-                one = {**about, "choices": [{"index": 0, "delta": message, "finish_reason": finish}]}
-                text, kind = f"data: {json.dumps(one)}\\n\\ndata: [DONE]\\n\\n", "text/event-stream"
-            else:
-                about["object"] = "chat.completion"
-                for call in message.get("tool_calls", ()):
-                    call.pop("index")
-                whole = {**about, "choices": [{"index": 0, "message": message, "finish_reason": finish}]}
-                text, kind = json.dumps(whole), "application/json"
-            data = text.encode()
-            head = f"HTTP/1.1 200 OK\\r\\nContent-Type: {kind}\\r\\nContent-Length: {len(data)}\\r\\n\\r\\n"
-            writer.write(head.encode() + data)
-            await writer.drain()
-    except (asyncio.IncompleteReadError, ConnectionError):
-        pass
-    finally:
-        writer.close()
-async def main():
-    server = await asyncio.start_server(serve, "127.0.0.1", 0, limit=1 << 24, backlog=1000)
-    print(server.sockets[0].getsockname()[1], flush=True)
-    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
-    sys.exit()
-asyncio.run(main())
-"""
-
-# mini-swe-agent's own batch, `process_instance` in its thread pool; only the data set, which is fetched, is ours.
-_MINI = """
-import concurrent.futures, os, sys
-from pathlib import Path
-from minisweagent.config import builtin_config_dir, get_config_from_spec
-from minisweagent.run.benchmarks.swebench import DEFAULT_CONFIG_FILE, process_instance
-from minisweagent.run.benchmarks.utils.batch_progress import RunBatchProgressManager
-from minisweagent.utils.serialize import recursive_merge
-out, count, jobs, url = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
-given = sys.argv[5]
-config = recursive_merge(get_config_from_spec(str(DEFAULT_CONFIG_FILE)), {
-    "environment": {"environment_class": "local"},
-    "model": {"model_name": "openai/fake", "cost_tracking": "ignore_errors",
-              "model_kwargs": {"api_base": url, "api_key": "k", "drop_params": True}},
-})
-config["environment"] = {"environment_class": "local"}
-progress = RunBatchProgressManager(count, out / "statuses.yaml")
-def one(number):
-    folder = out / "work" / str(number)
-    folder.mkdir(parents=True)
-    (folder / "given.txt").write_text(given)
-    own = {**config, "environment": {"environment_class": "local", "cwd": str(folder)}}
-    process_instance({"instance_id": f"t{number}", "problem_statement": "count"}, out, own, progress)
-    numbers = folder / "numbers.txt"
-    assert given or numbers.read_text() == "".join(f"{n}\\n" for n in range(10)), number
-with concurrent.futures.ThreadPoolExecutor(max_workers=jobs) as pool:
-    list(pool.map(one, range(count)))
-"""
-
-# A task's commands alone, one after another, as any program starts them; with words of bubblewrap's before each.
-_COMMANDS = """
-import os, subprocess, sys
-for number in range(int(sys.argv[2])):
-    root = f"{sys.argv[1]}/{number}"
-    os.makedirs(root)
-    for done in range(10):
-        words = [*sys.argv[3:], "bash", "-c", f"echo {done} >> numbers.txt; cat numbers.txt"]
-        subprocess.run(words, cwd=root, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
-    assert open(f"{root}/numbers.txt").read() == "".join(f"{n}\\n" for n in range(10))
-"""
 _BOX = (
     "bwrap --ro-bind / / --bind {} {} --dev /dev --proc /proc --unshare-pid --unshare-net --die-with-parent "
     "--as-pid-1"  # else it doesn't wait for its own init, and the kernel counts nothing of what ran
 )
 
-# The agents alone, in one process, as the fleet's workers run them: no worlds, patches, pages, rows.
-_BARE = """
-import os, sys, anyio
-from dogu.app import Options, Start, agent_of, read_settings
-from dogu.app.model_choice import open_model
-from dogu.workspace.process.launch import ForkServer
-async def one(number, folder, limiter, server):
-    async with limiter:
-        root, home = f"{folder}/{number}/work", f"{folder}/{number}/home"
-        os.makedirs(root), os.makedirs(home)
-        options = Options(root=root, home=home, settings_home=os.environ["HOME"], model="openai:fake",
-                          approval_mode="yolo", environment={"HOME": home}, also_writable=(home,), undoes=False,
-                          fork_server=server)
-        start = Start(options, read_settings(options))
-        async with agent_of(start, open_model(start.settings.model)) as opened:
-            await opened.agent.run(await opened.read_prompt("count"), lambda event: None)
-        assert open(f"{root}/numbers.txt").read() == "".join(f"{n}\\n" for n in range(10))
-async def main():
-    limiter = anyio.CapacityLimiter(int(sys.argv[3]))
-    with ForkServer() as server:
-        async with anyio.create_task_group() as group:
-            for number in range(int(sys.argv[2])):
-                group.start_soon(one, number, sys.argv[1], limiter, server)
-anyio.run(main)
-"""
-
-_QUEUE = """
-import sys, time, json, resource
-from dogu.fleet.store import Fleet
-from dogu.fleet.plan import Plan
-from dogu.fleet.tasks import checked, read_tasks
-started = time.perf_counter()
-fleet = Fleet.create(sys.argv[2], Plan(), checked(read_tasks(sys.argv[1])))
-queued = time.perf_counter() - started
-fleet.close()
-started = time.perf_counter()
-with Fleet.open(sys.argv[2]) as fleet:
-    fleet.take_back()
-    counts = fleet.counts()
-    task = fleet.next_task()
-resumed = time.perf_counter() - started
-assert counts.queued == int(sys.argv[3]) and task is not None
-print(json.dumps([queued, resumed, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
-"""
-
-
-@dataclass(frozen=True)
-class Tree:
-    """A process and all it started, to the end: CPU and wall seconds, the most memory at once in MB."""
-
-    cpu_s: float
-    wall_s: float
-    peak_mb: float
-    status: int
-    output: str
-
 
 def main() -> None:
     """Print the table."""
     count = int(os.environ.get("DOGU_FLEET_TASKS", "60"))
-    with tempfile.TemporaryDirectory() as base, _Server(_CALLS, 0.0) as server:
-        place = Path(os.path.realpath(base))
-        tasks = _tasks(place / "tasks.jsonl", count)
-        boxed = _fleet(place, "boxed", tasks, server, sandbox="on")
-        _tell("dogu, in the sandbox", boxed, count)
-        free = _fleet(place, "free", tasks, server, sandbox="off")
-        _tell("dogu, without one", free, count)
-        unchecked = _tasks(place / "unchecked.jsonl", count, check="")  # those alone are checked by nobody
-        for name in ("on", "off"):
-            fleet = _fleet(place, f"unchecked-{name}", unchecked, server, sandbox=name)
-            _tell(f"dogu, sandbox {name}, without checks", fleet, count)
-            environment = _environment(place, server, name)
-            words = [sys.executable, "-c", _BARE, str(place / f"bare-{name}"), str(count), str(_JOBS)]
-            bare = _tree(words, environment)
-            _tell(f"dogu's agents alone, sandbox {name}", bare, count)
-            row("what the fleet adds", f"{(fleet.cpu_s / bare.cpu_s - 1) * 100:.0f} % CPU", "5 %")
-        floor = _commands(place / "commands", count)
-        _commands(place / "boxed-commands", count, _BOX.format(place, place).split())
-        row("dogu without a sandbox to its commands alone, CPU", f"{free.cpu_s / floor.cpu_s:.1f}", "")
-        mini = _mini(place / "mini", count, server)
-        if mini is not None:
-            row("the commands alone to mini-swe-agent, CPU", f"{floor.cpu_s / mini.cpu_s:.2f}", "")
-        _beside("", mini, boxed, free)
-    with tempfile.TemporaryDirectory() as base, _Server(_CALLS, 0.0, "reads") as server:
+    with tempfile.TemporaryDirectory() as base, _Server(_CALLS) as server:
+        _with_commands(Path(os.path.realpath(base)), count, server)
+    with tempfile.TemporaryDirectory() as base, _Server(_CALLS, kind="reads") as server:
         place = Path(os.path.realpath(base))
         tasks = _tasks(place / "tasks.jsonl", count, check="", files={"given.txt": _GIVEN})
         reading = _fleet(place, "reads", tasks, server, sandbox="on")
         _tell("ten files read: dogu, in the sandbox", reading, count)
-        _beside("ten files read: ", _mini(place / "mini", count, server, _GIVEN), reading)
+        _beside("ten files read: ", "mini-swe-agent", _mini(place / "mini", count, server, given=_GIVEN), reading)
+    with tempfile.TemporaryDirectory() as base, _Server(_CALLS, _SLOW_S) as server:
+        _with_a_slow_model(Path(os.path.realpath(base)), count, server)
     with tempfile.TemporaryDirectory() as base:
         place = Path(os.path.realpath(base))
         _many(place)
         _queued(place)
 
 
-def _mini(place: Path, count: int, server: _Server, given: str = "") -> Tree | None:
+def _with_commands(place: Path, count: int, server: _Server) -> None:
+    tasks = _tasks(place / "tasks.jsonl", count)
+    boxed = _fleet(place, "boxed", tasks, server, sandbox="on")
+    _tell("dogu, in the sandbox", boxed, count)
+    free = _fleet(place, "free", tasks, server, sandbox="off")
+    _tell("dogu, without one", free, count)
+    unchecked = _tasks(place / "unchecked.jsonl", count, check="")  # what follows is checked by nobody who is measured
+    for sandbox in ("on", "off"):
+        fleet = _fleet(place, f"unchecked-{sandbox}", unchecked, server, sandbox=sandbox)
+        _tell(f"dogu, sandbox {sandbox}, without checks", fleet, count)
+        runs, agents = _runs(place, count, server, sandbox), _agents(place, count, server, sandbox)
+        row("what the fleet adds to such runs", f"{_more(fleet.cpu_s, runs.cpu_s)} CPU", "5 %")
+        row("what the fleet adds to the agents alone", f"{_more(fleet.cpu_s, agents.cpu_s)} CPU", "5 %")
+    floor = _commands(place / "commands", count)
+    _commands(place / "boxed-commands", count, _BOX.format(place, place).split())
+    row("dogu without a sandbox to its commands alone, CPU", f"{free.cpu_s / floor.cpu_s:.1f}", "")
+    mini = _mini(place / "mini", count, server)
+    if mini is not None:
+        row("the commands alone to mini-swe-agent, CPU", f"{floor.cpu_s / mini.cpu_s:.2f}", "")
+    _beside("", "mini-swe-agent", mini, boxed, free)
+    _beside("", "codex", _codex(place, count, server), boxed, free)
+
+
+def _with_a_slow_model(place: Path, count: int, server: _Server) -> None:
+    """Have most of the time be the model's, as it is with a real one: the clock counts then, not the CPU."""
+    fleet = _fleet(place, "slow", _tasks(place / "tasks.jsonl", count, check=""), server, sandbox="on")
+    _tell(f"{_SLOW_S} s an answer: dogu, sandbox on, without checks", fleet, count)
+    runs, agents = _runs(place, count, server, "on"), _agents(place, count, server, "on")
+    row("what the fleet adds to such runs", f"{_more(fleet.wall_s, runs.wall_s)} of wall time", "5 %")
+    row("what the fleet adds to the agents alone", f"{_more(fleet.wall_s, agents.wall_s)} of wall time", "5 %")
+
+
+def _more(one: float, other: float) -> str:
+    return f"{(one / other - 1) * 100:+.0f} %"
+
+
+def _runs(place: Path, count: int, server: _Server, sandbox: str) -> Tree:
+    words = [sys.executable, "-m", "dogu", "-p", "count", "--approval-mode", "yolo", "--model", "openai:fake"]
+    runs = _processes(place / f"runs-{sandbox}", count, words, _environment(place, server, sandbox))
+    _tell(f"`dogu -p` each, sandbox {sandbox}", runs, count)
+    return runs
+
+
+def _agents(place: Path, count: int, server: _Server, sandbox: str) -> Tree:
+    words = [sys.executable, "-c", BARE, str(place / f"bare-{sandbox}"), str(count), str(_JOBS)]
+    agents = tree(words, _environment(place, server, sandbox))
+    _tell(f"dogu's agents alone, sandbox {sandbox}", agents, count)
+    return agents
+
+
+def _codex(place: Path, count: int, server: _Server) -> Tree | None:
+    peers = os.environ.get("DOGU_BENCH_PEERS")
+    if not peers:
+        print("DOGU_BENCH_PEERS names no folder: codex isn't measured", flush=True)
+        return None
+    home = place / "home-codex"
+    home.mkdir()
+    own = {"HOME": str(home), "CODEX_HOME": str(home), "OPENAI_API_KEY": "k"}
+    words = codex.command(peers, server.url, "count")
+    each = _processes(place / "codex", count, words, {**os.environ, **own})
+    _tell("codex exec each, without one", each, count)
+    return each
+
+
+def _processes(place: Path, count: int, words: Sequence[str], environment: Mapping[str, str]) -> Tree:
+    return tree([sys.executable, "-c", PROCESSES, str(place), str(count), str(_JOBS), *words], environment)
+
+
+def _mini(
+    place: Path, count: int, server: _Server, *, jobs: int = _JOBS, calls: int = _CALLS, given: str = ""
+) -> Tree | None:
     python = os.environ.get("MINI_SWE_AGENT")
     if not python:
         print("MINI_SWE_AGENT names no Python: mini-swe-agent isn't measured", flush=True)
         return None
     place.mkdir()
-    words = [python, "-c", _MINI, str(place), str(count), str(_JOBS), server.url, given]
-    mini = _tree(words, {**os.environ, "HOME": str(place), "MSWEA_SILENT_STARTUP": "1"})
+    words = [python, "-c", MINI, str(place), str(count), str(jobs), server.url, str(calls), given]
+    mini = tree(words, {**os.environ, "HOME": str(place), "MSWEA_SILENT_STARTUP": "1"})
     _tell(f"{'ten files read: ' if given else ''}mini-swe-agent, without one", mini, count)
     return mini
 
 
 def _commands(place: Path, count: int, box: Sequence[str] = ()) -> Tree:
-    alone = _tree([sys.executable, "-c", _COMMANDS, str(place), str(count), *box], os.environ)
+    alone = tree([sys.executable, "-c", COMMANDS, str(place), str(count), *box], os.environ)
     _tell(f"the commands alone{', in bubblewrap' if box else ''}", alone, count)
     return alone
 
 
-def _beside(what: str, mini: Tree | None, boxed: Tree, free: Tree | None = None) -> None:
-    if mini is None:
+def _beside(what: str, who: str, other: Tree | None, boxed: Tree, free: Tree | None = None) -> None:
+    if other is None:
         return
     for name, ours in (("in the sandbox", boxed), ("without one", free)):
         if ours is not None:
-            row(f"{what}dogu {name} to mini-swe-agent, CPU", f"{ours.cpu_s / mini.cpu_s:.2f}", "0.1")
-            row(f"{what}dogu {name} to mini-swe-agent, memory", f"{ours.peak_mb / mini.peak_mb:.2f}", "0.05")
+            cpu, memory = _ASKED[who]
+            row(f"{what}dogu {name} to {who}, CPU", f"{ours.cpu_s / other.cpu_s:.2f}", cpu)
+            row(f"{what}dogu {name} to {who}, memory", f"{ours.peak_mb / other.peak_mb:.2f}", memory)
 
 
 def _many(place: Path) -> None:
     """Have 200 agents wait for their model at the same time."""
-    with _Server(2, 3.0) as server:
+    calls = 2
+    with _Server(calls, 3.0) as server:
         tasks = _tasks(place / "many.jsonl", _AT_ONCE, check="")
         reached = _fleet(place, "many", tasks, server, sandbox="on", jobs=_AT_ONCE)
-    row(f"{_AT_ONCE} agents at once", f"{reached.peak_mb:.0f} MB, status {reached.status}", "1,500 MB")
+        _tell(f"{_AT_ONCE} agents at once", reached, _AT_ONCE)
+        row("memory of each", f"{reached.peak_mb / _AT_ONCE:.1f} MB", "7.5 MB")
+        mini = _mini(place / "mini", _AT_ONCE, server, jobs=_AT_ONCE, calls=calls)
+    if mini is not None:
+        row("memory of each of its threads", f"{mini.peak_mb / _AT_ONCE:.1f} MB", "")
+        _beside(f"{_AT_ONCE} at once: ", "mini-swe-agent", mini, reached)
 
 
 def _queued(place: Path) -> None:
     tasks = _tasks(place / "queued.jsonl", _QUEUED)
-    words = [sys.executable, "-c", _QUEUE, str(tasks), str(place / "queued"), str(_QUEUED)]
+    words = [sys.executable, "-c", QUEUE, str(tasks), str(place / "queued"), str(_QUEUED)]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     queued_s, resumed_s, peak_mb = json.loads(done.stdout)
     row(f"{_QUEUED:,} tasks queued and resumed", f"{queued_s:.1f} s + {resumed_s:.2f} s, {peak_mb:.0f} MB", "5 s")
@@ -283,7 +193,7 @@ def _tasks(
 
 def _fleet(place: Path, name: str, tasks: Path, server: _Server, *, sandbox: str, jobs: int = _JOBS) -> Tree:
     words = [sys.executable, "-m", "dogu", "fleet", "run", str(tasks), "--out", str(place / name)]
-    return _tree([*words, "--jobs", str(jobs), "--model", "openai:fake"], _environment(place, server, sandbox))
+    return tree([*words, "--jobs", str(jobs), "--model", "openai:fake"], _environment(place, server, sandbox))
 
 
 def _environment(place: Path, server: _Server, sandbox: str) -> dict[str, str]:
@@ -294,18 +204,18 @@ def _environment(place: Path, server: _Server, sandbox: str) -> dict[str, str]:
     return {**os.environ, **own, "PYTHONDONTWRITEBYTECODE": ""}  # an installed dogu is compiled
 
 
-def _tell(what: str, tree: Tree, count: int) -> None:
-    if tree.status:
-        print(tree.output[-2000:])
-    reached = f"{tree.cpu_s / count:.3f} CPU s a task, {tree.peak_mb:.0f} MB, {tree.wall_s:.1f} s"
-    row(f"{what}, {count} tasks", reached + (f", status {tree.status}" if tree.status else ""), "")
+def _tell(what: str, each: Tree, count: int) -> None:
+    if each.status:
+        print(each.output[-2000:])
+    reached = f"{each.cpu_s / count:.3f} CPU s a task, {each.peak_mb:.0f} MB, {each.wall_s:.1f} s"
+    row(f"{what}, {count} tasks", reached + (f", status {each.status}" if each.status else ""), "")
 
 
 class _Server:
     """The fake model, in a process of its own."""
 
-    def __init__(self, calls: int, delay_s: float, kind: str = "commands") -> None:
-        words = [sys.executable, "-c", _SERVER, str(calls), str(delay_s), kind]
+    def __init__(self, calls: int, delay_s: float = 0.0, kind: str = "commands") -> None:
+        words = [sys.executable, "-c", SERVER, str(calls), str(delay_s), kind]
         self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def __enter__(self) -> _Server:
@@ -316,48 +226,6 @@ class _Server:
     def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.communicate()
-
-
-def _tree(words: Sequence[str], environment: Mapping[str, str]) -> Tree:
-    """Run a command to its end, looking at all it started five times a second."""
-    started = time.perf_counter()
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=environment)
-        peak = 0.0
-        while True:
-            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-            if pid:
-                break
-            peak = max(peak, _memory_mb(process.pid))
-            time.sleep(0.2)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        said.seek(0)
-        output = said.read().decode(errors="replace")
-    wall_s = time.perf_counter() - started
-    return Tree(usage.ru_utime + usage.ru_stime, wall_s, peak, process.returncode, output)
-
-
-def _memory_mb(pid: int) -> float:
-    children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with suppress(OSError):
-                fields = Path("/proc", name, "stat").read_text().rpartition(")")[2].split()
-                children.setdefault(int(fields[1]), []).append(int(name))
-    found, waiting = 0.0, [pid]
-    while waiting:
-        one = waiting.pop()
-        waiting += [each for each in children.get(one, ()) if not _shares_all(one, each)]
-        with suppress(OSError):
-            rollup = Path("/proc", str(one), "smaps_rollup").read_text()
-            found += sum(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:")) / 1024
-    return found
-
-
-def _shares_all(parent: int, child: int) -> bool:
-    """Whether a child has its parent's memory itself, as one of `vfork` until it is another program."""
-    number = {"x86_64": 312, "aarch64": 272}.get(os.uname().machine)
-    return number is not None and _LIBC.syscall(number, parent, child, _KCMP_VM, 0, 0) == 0
 
 
 if __name__ == "__main__":

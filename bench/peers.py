@@ -14,22 +14,22 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from bench import codex
 from bench.measure import Run, median, run
 
 _ROUNDS = 3
 _SERVER = r"""
-import json, re, sys
+import json, sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from bench import codex
 
 FOLDER = sys.argv[1]
 
 def call_of(names, wants, number):
     file = f"{FOLDER}/{number % 100}.txt"  # equal calls would be a loop
     if wants == "command":
-        for name in ("run_shell_command", "exec_command", "shell", "shell_command"):
-            if name in names:
-                key = {"exec_command": "cmd"}.get(name, "command")
-                return name, {key: ["cat", file] if name == "shell" else "cat " + file}
+        line = "cat " + file
+        return ("run_shell_command", {"command": line}) if "run_shell_command" in names else codex.shell(names, line)
     if "read_file" in names:
         return "read_file", {"file_path" if "read_file:file_path" in names else "path": file}
     return call_of(names, "command", number)
@@ -56,28 +56,9 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
 def responses(body, wants, calls):
-    tools = body.get("tools") or []
-    names = names_of({tool.get("name"): tool.get("parameters") or {} for tool in tools})
+    names = names_of({tool.get("name"): tool.get("parameters") or {} for tool in body.get("tools") or []})
     done = sum(item.get("type") == "function_call_output" for item in body["input"])
-    if done < calls:
-        name, args = call_of(names, wants, done)
-        item = {"type": "function_call", "id": f"fc_{done}", "call_id": f"call_{done}", "name": name,
-                "arguments": json.dumps(args), "status": "completed"}
-    else:
-        content = [{"type": "output_text", "text": "Done.", "annotations": []}]
-        item = {"type": "message", "id": f"m_{done}", "role": "assistant", "status": "completed", "content": content}
-    usage = {"input_tokens": 10, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 5,
-             "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 15}
-    base = {"id": f"resp_{done}", "object": "response", "created_at": 1, "model": "gpt-5.1", "output": []}
-    events = [{"type": "response.created", "response": {**base, "status": "in_progress"}},
-              {"type": "response.output_item.added", "output_index": 0, "item": item}]
-    if item["type"] == "message":
-        events.append({"type": "response.output_text.delta", "output_index": 0, "content_index": 0,
-                       "item_id": item["id"], "delta": "Done."})
-    whole = {**base, "status": "completed", "output": [item], "usage": usage}
-    events += [{"type": "response.output_item.done", "output_index": 0, "item": item},
-               {"type": "response.completed", "response": whole}]
-    return b"".join(b"event: %b\ndata: %b\n\n" % (each["type"].encode(), json.dumps(each).encode()) for each in events)
+    return codex.stream(done, call_of(names, wants, done) if done < calls else None)
 
 def chunk(parts):
     usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
@@ -108,7 +89,7 @@ class _Peers:
 
     def __init__(self, peers: str, base_url: str, home: Path) -> None:
         self.root, self._base_url, self._home = home / "project", base_url, home
-        self._bin = Path(peers) / "node_modules" / ".bin" if peers else None
+        self._peers = peers
         self.root.mkdir(exist_ok=True)
         for number in range(100):
             (self.root / f"{number}.txt").write_text(f"hello {number}\n")
@@ -124,15 +105,10 @@ class _Peers:
             "dogu (Gemini)": ([*dogu, "--model", "gemini-2.5-pro"], {"GOOGLE_GEMINI_BASE_URL": url}),
             "dogu (Responses)": ([*dogu, "--model", "gpt-5.1", "--settings", self._settings(url)], {}),
         }
-        if self._bin is None:
+        if not self._peers:
             return {name: (command, self._environ(more)) for name, (command, more) in found.items()}
-        provider = (
-            f'model_providers.bench={{name="bench",base_url="{url}/v1",env_key="OPENAI_API_KEY",wire_api="responses"}}'
-        )
-        words = ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "-m", "gpt-5.1"]
-        codex = [str(self._bin / "codex"), *words, "-c", "model_provider=bench", "-c", provider, "go"]
         gemini = [
-            str(self._bin / "gemini"),
+            os.path.join(self._peers, "node_modules", ".bin", "gemini"),
             "-p",
             "go",
             "--approval-mode",
@@ -141,7 +117,10 @@ class _Peers:
             "gemini-2.5-pro",
             "--skip-trust",
         ]
-        found |= {"codex": (codex, {}), "gemini-cli": (gemini, {"GOOGLE_GEMINI_BASE_URL": url})}
+        found |= {
+            "codex": (codex.command(self._peers, f"{url}/v1", "go"), {}),
+            "gemini-cli": (gemini, {"GOOGLE_GEMINI_BASE_URL": url}),
+        }
         return {name: (command, self._environ(more)) for name, (command, more) in found.items()}
 
     def _settings(self, url: str) -> str:
@@ -162,10 +141,10 @@ def _compare(peers: _Peers, what: str, wants: str, calls: int) -> None:
             done = run(command, environ=environ, cwd=str(peers.root))
             runs[name] += [done] if number else []  # the first makes what the others find made
     print(what)
-    codex = median(runs["codex"]).cpu_s if "codex" in runs else 0.0
+    theirs = median(runs["codex"]).cpu_s if "codex" in runs else 0.0
     for name, each in runs.items():
         middle = median(each)
-        ratio = f"{middle.cpu_s / codex:6.2f} x codex" if codex else ""
+        ratio = f"{middle.cpu_s / theirs:6.2f} x codex" if theirs else ""
         failed = f"  status {middle.status}" if middle.status else ""
         print(f"  {name:<18} {middle.cpu_s:7.2f} s CPU {middle.wall_s:7.2f} s {middle.peak_mb:6.0f} MB {ratio}{failed}")
 

@@ -23,9 +23,12 @@ from pathlib import Path
 import msgspec
 import psutil
 
+from bench import codex
+
 _SERVER = r"""
 import json, sys, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from bench import codex
 
 MODELS = {"models": [{"name": f"models/gemini-2.5-{each}", "supportedGenerationMethods": ["generateContent"]}
                      for each in ("pro", "flash")]}
@@ -66,18 +69,7 @@ def gemini(body):
 
 def responses(body):
     if json.dumps(body["input"][-1]).find("slow") > 0: time.sleep(20)
-    done = len(body["input"])
-    item = {"type": "message", "id": f"m_{done}", "role": "assistant", "status": "completed",
-            "content": [{"type": "output_text", "text": "Done.", "annotations": []}]}
-    usage = {"input_tokens": 10, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 5,
-             "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 15}
-    base = {"id": f"resp_{done}", "object": "response", "created_at": 1, "model": "gpt-5.1", "output": []}
-    events = [{"type": "response.created", "response": {**base, "status": "in_progress"}},
-              {"type": "response.output_item.added", "output_index": 0, "item": item},
-              {"type": "response.output_item.done", "output_index": 0, "item": item},
-              {"type": "response.completed",
-               "response": {**base, "status": "completed", "output": [item], "usage": usage}}]
-    return b"".join(b"event: %b\ndata: %b\n\n" % (each["type"].encode(), json.dumps(each).encode()) for each in events)
+    return codex.stream(len(body["input"]), None)
 
 server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 print(f"http://127.0.0.1:{server.server_port}", flush=True)
@@ -244,15 +236,14 @@ class _Pane:
             [sys.executable, "-c", _SERVER, str(root)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
         url = (self._server.stdout.readline() if self._server.stdout else "").strip()
-        provider = f'model_providers.b={{name="b",base_url="{url}/v1",env_key="OPENAI_API_KEY",wire_api="responses"}}'
         trusted = f'projects."{root}".trust_level="trusted"'
         bin_folder = os.path.join(peers, "node_modules", ".bin")
         command = {
             "dogu": [sys.executable, "-m", "dogu", "--model", "gemini-2.5-pro"],
             "gemini-cli": [os.path.join(bin_folder, "gemini"), "-m", "gemini-2.5-pro", "--skip-trust"],
             "codex": [
-                os.path.join(bin_folder, "codex"),
-                *("--no-alt-screen", "-m", "gpt-5.1", "-c", "model_provider=b", "-c", provider, "-c", trusted),
+                codex.program(peers),
+                *("--no-alt-screen", *codex.provider(f"{url}/v1"), "-c", trusted),
             ],
         }[name]
         environ = {"HOME": str(home), "CODEX_HOME": str(home), "GOOGLE_GEMINI_BASE_URL": url, "EDITOR": "true"}
