@@ -459,3 +459,23 @@ def test_what_is_no_name_of_a_ref_changes_nothing_that_others_begin_with(tmp_pat
     task = Task("one", "x", repo=str(repo), ref="main-of-tests")
     world = make_world(task, str(fleet / "tasks" / "last"), str(fleet))
     assert world.base != later
+
+
+def test_what_a_task_does_to_its_repository_reaches_no_other_tasks(tmp_path: Path) -> None:
+    repo = commit(tmp_path / "repo", {f"{number}.txt": b"%d\n" % number for number in range(20)})
+    git(repo, "tag", "v1")
+    fleet = tmp_path / "fleet"
+    first, second = (Task(name, "x", repo=str(repo)) for name in ("first", "second"))
+    spoilt = make_world(first, str(fleet / "tasks" / "first"), str(fleet))
+    git(Path(spoilt.root), "config", "core.hooksPath", "/hooks")
+    git(Path(spoilt.root), "tag", "-d", "v1")
+    git(Path(spoilt.root), "update-ref", "-d", "refs/heads/main")
+    Path(spoilt.root, ".git", "objects", "info", "alternates").unlink()
+    world = make_world(second, str(fleet / "tasks" / "second"), str(fleet))
+    assert git(Path(world.root), "status", "--short", "--branch") == "## task\n"
+    assert git(Path(world.root), "branch", "--format=%(refname)").split() == ["refs/heads/main", "refs/heads/task"]
+    assert git(Path(world.root), "tag").split() == ["v1"]
+    assert git(Path(world.root), "remote") == ""
+    assert "hookspath" not in git(Path(world.root), "config", "--list")
+    # However the repository keeps its objects, the tasks read them from one file.
+    assert git(Path(world.borrowed), "count-objects", "-v").startswith("count: 0\n")

@@ -121,18 +121,14 @@ class Aside:
     @classmethod
     def make(cls, place: str, root: str, borrowed: str = "") -> Aside:
         """Make it, empty. Raises OSError."""
-        os.makedirs(os.path.join(place, "info"), mode=0o700)
-        os.makedirs(os.path.join(place, "refs"))
-        os.makedirs(os.path.join(place, "objects", "info"))
-        config = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n"
+        for folder in ("info", "refs", os.path.join("objects", "info") if borrowed else "objects"):
+            os.makedirs(os.path.join(place, folder), mode=0o700)
+        files = {"HEAD": "ref: refs/heads/none\n", os.path.join("info", "attributes"): RAW}
+        if borrowed:
+            files[os.path.join("objects", "info", "alternates")] = f"{borrowed}/objects\n"
         if borrowed and is_sha256(borrowed):
-            config = "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n"
-        for name, text in (
-            ("HEAD", "ref: refs/heads/none\n"),
-            ("config", config),
-            (os.path.join("info", "attributes"), RAW),
-            (os.path.join("objects", "info", "alternates"), f"{borrowed}/objects\n" if borrowed else ""),
-        ):
+            files["config"] = "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n"
+        for name, text in files.items():
             with open(os.path.join(place, name), "w", encoding="utf-8", errors="surrogateescape") as file:
                 file.write(text)
         return cls(place, root)
