@@ -45,7 +45,9 @@ def main() -> None:
         _with_commands(Path(os.path.realpath(base)), count, server)
     with tempfile.TemporaryDirectory() as base, _Server(_CALLS, kind="reads") as server:
         place = Path(os.path.realpath(base))
-        tasks = _tasks(place / "tasks.jsonl", count, check="", files={"given.txt": _GIVEN})
+        tasks = _tasks(
+            place / "tasks.jsonl", count, check="", files={f"{number}.txt": _GIVEN for number in range(_CALLS)}
+        )
         reading = _fleet(place, "reads", tasks, server, sandbox="on")
         _tell("ten files read: dogu, in the sandbox", reading, count)
         _beside("ten files read: ", "mini-swe-agent", _mini(place / "mini", count, server, given=_GIVEN), reading)
@@ -206,9 +208,9 @@ def _environment(place: Path, server: _Server, sandbox: str) -> dict[str, str]:
 
 def _tell(what: str, each: Tree, count: int) -> None:
     if each.status:
-        print(each.output[-2000:])
+        sys.exit(f"{what}: status {each.status}, so what it cost says nothing\n{each.output[-2000:]}")
     reached = f"{each.cpu_s / count:.3f} CPU s a task, {each.peak_mb:.0f} MB, {each.wall_s:.1f} s"
-    row(f"{what}, {count} tasks", reached + (f", status {each.status}" if each.status else ""), "")
+    row(f"{what}, {count} tasks", reached, "")
 
 
 class _Server:

@@ -10,13 +10,13 @@ import asyncio, json, sys
 from bench import codex
 CALLS, DELAY, READS = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3] == "reads"
 def call(done, names):
-    command = "cat given.txt" if READS else f"echo {done} >> numbers.txt; cat numbers.txt"
+    command = f"cat {done}.txt" if READS else f"echo {done} >> numbers.txt; cat numbers.txt"
     if "bash" in names:
         return "bash", {"command": command if done < CALLS else "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"}
     if done >= CALLS:
         return None
     if READS:
-        return "read_file", {"file_path": "given.txt"}
+        return "read_file", {"file_path": f"{done}.txt"}
     return ("run_shell_command", {"command": command}) if "run_shell_command" in names else codex.shell(names, command)
 def responses(body):
     done = sum(item.get("type") == "function_call_output" for item in body["input"])
@@ -81,7 +81,8 @@ progress = RunBatchProgressManager(count, out / "statuses.yaml")
 def one(number):
     folder = out / "work" / str(number)
     folder.mkdir(parents=True)
-    (folder / "given.txt").write_text(given)
+    for file in range(calls if given else 0):
+        (folder / f"{file}.txt").write_text(given)
     own = {**config, "environment": {"environment_class": "local", "cwd": str(folder)}}
     process_instance({"instance_id": f"t{number}", "problem_statement": "count"}, out, own, progress)
     numbers = folder / "numbers.txt"
