@@ -137,7 +137,7 @@ def _mini(
     place.mkdir()
     words = [python, "-c", MINI, str(place), str(count), str(jobs), server.url, str(calls), given]
     mini = tree(words, {**os.environ, "HOME": str(place), "MSWEA_SILENT_STARTUP": "1"})
-    _tell(f"{'ten files read: ' if given else ''}mini-swe-agent, without one", mini, count)
+    _tell(f"{'ten files read: ' if given else ''}mini-swe-agent, without one, {jobs} at once", mini, count)
     return mini
 
 
@@ -162,13 +162,16 @@ def _many(place: Path) -> None:
     calls = 2
     with _Server(calls, 3.0) as server:
         tasks = _tasks(place / "many.jsonl", _AT_ONCE, check="")
-        reached = _fleet(place, "many", tasks, server, sandbox="on", jobs=_AT_ONCE)
-        _tell(f"{_AT_ONCE} agents at once", reached, _AT_ONCE)
-        row("memory of each", f"{reached.peak_mb / _AT_ONCE:.1f} MB", "7.5 MB")
+        boxed, free = (
+            _fleet(place, f"many-{sandbox}", tasks, server, sandbox=sandbox, jobs=_AT_ONCE) for sandbox in ("on", "off")
+        )
         mini = _mini(place / "mini", _AT_ONCE, server, jobs=_AT_ONCE, calls=calls)
+    for name, each in (("agents at once, in the sandbox", boxed), ("agents at once, without one", free)):
+        _tell(f"{_AT_ONCE} {name}", each, _AT_ONCE)
+        row("memory of each", f"{each.peak_mb / _AT_ONCE:.1f} MB", "7.5 MB")
     if mini is not None:
-        row("memory of each of its threads", f"{mini.peak_mb / _AT_ONCE:.1f} MB", "")
-        _beside(f"{_AT_ONCE} at once: ", "mini-swe-agent", mini, reached)
+        row("memory of each of mini-swe-agent's threads", f"{mini.peak_mb / _AT_ONCE:.1f} MB", "")
+    _beside(f"{_AT_ONCE} at once: ", "mini-swe-agent", mini, boxed, free)
 
 
 def _queued(place: Path) -> None:
