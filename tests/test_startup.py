@@ -1,6 +1,7 @@
 """What an import loads: start-up time is a promise, and modules are what it is spent on."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -181,3 +182,14 @@ main(["mcp", "--root", {str(tmp_path)!r}])
     assert "starlette.applications" in loaded_by(
         f"{end}\nimport mcp.server.streamable_http_manager, starlette.applications"
     )
+
+
+def test_no_other_python_of_ours_imports_from_the_current_folder():
+    source = Path(__file__).parents[1] / "src" / "dogu"
+    starts = [
+        (path.name, word)
+        for path in source.rglob("*.py")
+        for word in re.findall(r'\[sys\.executable, ("[^"]*")', path.read_text(encoding="utf-8"))
+    ]
+    assert starts
+    assert [start for start in starts if start[1] not in ('"-I"', '"-P"')] == []

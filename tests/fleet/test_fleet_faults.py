@@ -134,6 +134,25 @@ async def test_without_a_model_nothing_is_done_and_each_row_says_so(
     assert (rows["b"].passed, report.counts.unchecked) == (False, 0)
 
 
+def test_what_the_current_folder_calls_modules_is_none_of_a_workers(model: Model, tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text('{"id": "a", "prompt": "echo x > a.txt", "check": "test -f a.txt"}\n')
+    for name in ("msgspec", "httpx", "h2", "dogu"):
+        (tmp_path / f"{name}.py").write_text("open('imported', 'w')\nraise SystemExit(9)\n")
+    words = [
+        sys.executable,
+        "-P",
+        "-m",
+        "dogu",
+        "fleet",
+        "run",
+        "t.jsonl",
+        "--out",
+        "out",
+    ]  # as the `dogu` script has it
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, (tmp_path / "imported").exists()) == (0, False), done.stderr
+
+
 def test_a_fleet_runs_also_where_standard_error_is_closed(model: Model, tmp_path: Path) -> None:
     (tmp_path / "t.jsonl").write_text('{"id": "a", "prompt": "echo x > a.txt", "check": "test -f a.txt"}\n')
     words = f"{sys.executable} -m dogu fleet run t.jsonl --out out 2>&-"

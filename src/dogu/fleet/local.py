@@ -198,7 +198,7 @@ def _standard_error() -> int | None:
 @contextlib.asynccontextmanager
 async def _worker(begin: Begin, limits: SharedLimits) -> AsyncGenerator[_Worker]:
     process = await anyio.open_process(
-        [sys.executable, "-m", "dogu.fleet.worker"],
+        [sys.executable, "-P", "-m", "dogu.fleet.worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=_standard_error(),

@@ -143,7 +143,7 @@ class RayEngine(Engine):
 
 async def _check_health(address: str) -> None:
     """Ask the cluster by a program that can be ended: `ray.init` waits a quarter of an hour for one that is gone."""
-    asking = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
+    asking = [sys.executable, "-P", "-m", "ray.scripts.scripts", "health-check", "--address", address]
     with anyio.fail_after(_ANSWERS_WITHIN_S):
         done = await anyio.run_process(asking, check=False, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
     if done.returncode != 0:

@@ -147,7 +147,7 @@ def why_none(roots: Sequence[str], beside: str) -> str:
         code = "import json, os, sys; from dogu.workspace.launcher.layers import enter\n"
         code += "enter([tuple(map(os.fsencode, each)) for each in json.loads(sys.argv[1])], os.open('/', os.O_PATH))"
         order = json.dumps([(layer.root, layer.folder) for layer in layers.all])
-        tried = subprocess.run([sys.executable, "-c", code, order], capture_output=True, check=False)
+        tried = subprocess.run([sys.executable, "-P", "-c", code, order], capture_output=True, check=False)
     finally:
         layers.remove()
     last = tried.stderr.decode(errors="replace").strip().rpartition("\n")[2]
