@@ -71,6 +71,21 @@ async def test_sessions_that_nothing_confines_share_a_launcher_and_end_their_own
     assert not psutil.pid_exists(theirs)
 
 
+async def test_commands_that_wait_for_one_another_all_start(processes: LocalProcesses, tmp_path: Path) -> None:
+    everyone = 30  # many more than start in the same moment
+    text = f"touch $NUMBER; until [ $(ls | wc -l) = {everyone} ]; do sleep 0.05; done"
+    codes: list[int | None] = []
+
+    async def one(number: int) -> None:
+        environment = {"PATH": PATH, "NUMBER": str(number)}
+        codes.append((await processes.run(ShellCommand(text, str(tmp_path), environment))).exit_code)
+
+    async with anyio.create_task_group() as group:
+        for number in range(everyone):
+            group.start_soon(one, number)
+    assert codes == [0] * everyone
+
+
 def launcher_of(pid: int) -> int:
     return next(each.pid for each in psutil.Process(pid).parents() if each.name() == "dogu-launcher")
 

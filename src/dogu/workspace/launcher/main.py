@@ -32,6 +32,8 @@ _PR_SET_CHILD_SUBREAPER = 36
 _ORPHANS_TAKE_S = 5.0
 _MOST_FREE = 8
 _FREE_FOR_S = 10.0  # each has some megabytes, and a fleet many launchers
+_MOST_YOUNG = max(8, 2 * (os.cpu_count() or 1))  # commands that began just now; more at once hold one another up
+_YOUNG_FOR_S = 0.1
 
 
 def main(is_scoped: bool, has_own_network: bool, mounts: bool = False, makes_views: bool | None = None) -> None:
@@ -139,7 +141,8 @@ class Launcher:
     """Takes orders from the socket, one packet each, and watches the supervisors.
 
     On Linux a supervisor of which nothing is left takes another order: to fork a new one, and have it find its memory
-    copied page by page, costs as much as all that it does for a command.
+    copied page by page, costs as much as all that it does for a command. So of many orders at once (a fleet's agents
+    share a launcher) some wait, for as long as most commands take at most.
     """
 
     def __init__(self, orders: Packets, *, makes_views: bool) -> None:
@@ -147,6 +150,7 @@ class Launcher:
         self._makes_views = makes_views
         self._supervisors: dict[int, _Started] = {}
         self._free: list[int] = []
+        self._given: dict[int, float] = {}  # when the supervisors that aren't free got their orders
         self._kept_views: KeptViews | None = None  # in a supervisor
         self._is_open = True
         self._poller = select.poll()
@@ -157,10 +161,13 @@ class Launcher:
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         self._poller.register(wake_read, select.POLLIN)
-        self._poller.register(self._orders.fileno(), select.POLLIN)
         while self._is_open or self._supervisors:
-            ready = {number for number, _event in self._poller.poll(_FREE_FOR_S * 1_000 if self._free else None)}
-            if not ready:
+            takes_orders = self._has_room()
+            if self._is_open:
+                self._listen(takes_orders)
+            wait_s = (_FREE_FOR_S if self._free else None) if takes_orders else _YOUNG_FOR_S
+            ready = {number for number, _event in self._poller.poll(None if wait_s is None else wait_s * 1_000)}
+            if not ready and takes_orders:
                 self._let_go(*self._free)
             if wake_read in ready:
                 os.read(wake_read, 4096)
@@ -171,9 +178,21 @@ class Launcher:
                 self._take_orders()
             self._reap()
 
+    def _listen(self, takes_orders: bool) -> None:
+        if takes_orders:
+            self._poller.register(self._orders.fileno(), select.POLLIN)
+        else:
+            with suppress(KeyError):
+                self._poller.unregister(self._orders.fileno())
+
+    def _has_room(self) -> bool:
+        young = time.monotonic() - _YOUNG_FOR_S
+        return sum(given > young for given in self._given.values()) < _MOST_YOUNG
+
     def _hear(self, pid: int, line: Packets) -> None:
         """Note that a supervisor is free; one too many is let go, and so is each when nobody can order any more."""
         word, _ = line.receive()
+        self._given.pop(pid, None)
         if word and self._is_open and len(self._free) < _MOST_FREE:
             self._free.append(pid)
         else:
@@ -189,7 +208,7 @@ class Launcher:
                 line.close()
 
     def _take_orders(self) -> None:
-        while self._is_open:
+        while self._is_open and self._has_room():
             try:
                 word, descriptors = self._orders.receive()
             except BlockingIOError:
@@ -208,7 +227,9 @@ class Launcher:
         """Give an order to a free supervisor, else to a new one."""
         while self._free:
             with suppress(OSError):  # it was killed just now
-                self._supervisors[self._free.pop()].line.send(b"run", tuple(descriptors))
+                pid = self._free.pop()
+                self._supervisors[pid].line.send(b"run", tuple(descriptors))
+                self._given[pid] = time.monotonic()
                 return
         mark = new_mark()
         near, far = pair()
@@ -216,6 +237,7 @@ class Launcher:
         if pid:
             far.close()
             self._supervisors[pid] = _Started(mark, time.time(), Packets(near))
+            self._given[pid] = time.monotonic()
             self._poller.register(near.fileno(), select.POLLIN)
             load_for_the_next()
             return
@@ -275,6 +297,7 @@ class Launcher:
                 return
             if not _was_stopped(pid, status) and pid in self._supervisors:
                 self._let_go(pid)
+                self._given.pop(pid, None)
                 ended = self._supervisors.pop(pid)
                 if status != 0:
                     self._end_orphans(Sweep(ended.mark, ended.began, pid))
