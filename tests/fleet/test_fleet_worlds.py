@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import stat
 import subprocess
 import sys
@@ -64,6 +65,47 @@ def test_a_new_file_that_no_patch_can_hold_is_told_at_once(tmp_path: Path) -> No
         big.truncate((1 << 30) + 1)
     with pytest.raises(WorldError, match="the patch is too large: 1,073,741,825 bytes"):
         world.patch(str(tmp_path / "patch"))
+
+
+_ON_A_FULL_DISK = """
+import os
+from dogu.fleet.aside import WorldError
+from dogu.fleet.tasks import Task
+from dogu.fleet.world import make_world
+world = make_world(Task("t", "x"), os.path.abspath("t"), os.getcwd())
+with open(f"{world.root}/a", "w") as file:
+    file.writelines(f"{number}\\n" for number in range(100_000))
+try:
+    print(world.patch("disk/patch"))
+except WorldError as error:
+    print(error)
+"""
+
+
+def test_a_patch_that_the_disk_has_no_room_for_is_told_and_never_a_part_of_one(tmp_path: Path) -> None:
+    unshare = shutil.which("unshare")
+    if unshare is None or subprocess.run([unshare, "-rm", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no mount namespace here")
+    (tmp_path / "disk").mkdir()
+    script = 'mount -t tmpfs -o size=64k none disk || exit 99; exec "$0" -P -c "$1"'
+    words = [unshare, "-rm", "sh", "-c", script, sys.executable, _ON_A_FULL_DISK]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    if done.returncode == 99:
+        pytest.skip("no mounting here")
+    assert "write failure" in done.stdout, done.stdout + done.stderr
+
+
+def test_how_the_user_has_git_reach_repositories_holds_also_in_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = commit(tmp_path / "repo", {"a": b"1\n"})
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.{repo}.insteadOf")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "https://nowhere.invalid/x.git")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path))  # of a hook that dogu was started by
+    task = Task("t", "x", repo="https://nowhere.invalid/x.git")
+    world = make_world(task, str(tmp_path / "t"), str(tmp_path / "fleet"))
+    assert Path(world.root, "a").read_bytes() == b"1\n"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="how long paths may be is the system's")

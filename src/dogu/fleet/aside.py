@@ -14,6 +14,7 @@ import stat
 import subprocess
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import BinaryIO
 
 import msgspec
 
@@ -21,7 +22,7 @@ from dogu.language import told
 
 LINK_MODE = "160000"
 RAW = "* -text -filter -working-tree-encoding -ident !diff\n"
-_GIT_TAKES_S = 600.0
+_GIT_TAKES_S = 1800.0  # a clone from far away may
 _LARGEST_FILE_BYTES = 1 << 30  # git has a changed file in memory, more than once
 _SAFE = tuple(
     word
@@ -48,6 +49,9 @@ _FIXED = {
     "LC_ALL": "C.UTF-8",
 }
 _OURS_ALONE = {"GIT_CONFIG_GLOBAL": os.devnull}
+_USERS_OWN = re.compile(r"(?!GIT_|SSH_ASKPASS)")
+_REACHES = r"GIT_(SSH|SSL_|HTTP_|PROXY_|ALLOW_PROTOCOL$|CONFIG_(GLOBAL|COUNT|KEY_|VALUE_))"
+_USERS_OWN_HERE = re.compile(rf"{_USERS_OWN.pattern}|{_REACHES}")  # how they have git reach a repository
 # Of what it leaves out git only warns, and a file that it can't write is no reason for it to fail.
 _LEFT_OUT = re.compile(rb"could not open directory|Ignoring path|^error: ", re.MULTILINE)
 _HEADER = b"diff --git "
@@ -69,32 +73,34 @@ def run_git(
     folder: str,
     *,
     given: bytes = b"",
+    into: BinaryIO | None = None,
     variables: Mapping[str, str] | None = None,
-    takes_s: float = _GIT_TAKES_S,
     check: bool = True,
 ) -> bytes:
-    """Run git in a folder and return what it prints; without other `variables`, the user's settings don't count.
+    """Run git in a folder and return what it prints, or have it print `into` a file.
 
-    Raises `WorldError` with git's own words.
+    Without other `variables` the user's settings don't count. Raises `WorldError` with git's own words.
     """
-    own = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "SSH_ASKPASS"))}
+    counts = _USERS_OWN if variables is None else _USERS_OWN_HERE
+    own = {name: value for name, value in os.environ.items() if counts.match(name)}
     try:
         done = subprocess.run(
             ["git", *_SAFE, *words],
             cwd=folder,
             env={**own, **_FIXED, **(_OURS_ALONE if variables is None else variables)},
-            capture_output=True,
+            stdout=subprocess.PIPE if into is None else into,
+            stderr=subprocess.PIPE,
             input=given,
-            timeout=takes_s,
+            timeout=_GIT_TAKES_S,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise WorldError(told("git took longer than {seconds:.0f} s", seconds=takes_s)) from None
+        raise WorldError(told("git took longer than {seconds:.0f} s", seconds=_GIT_TAKES_S)) from None
     except FileNotFoundError:
         raise WorldError(told("git isn't installed")) from None
     if check and (done.returncode or _LEFT_OUT.search(done.stderr)):
         raise WorldError(_why(done.stderr, done.returncode))
-    return done.stdout
+    return done.stdout or b""
 
 
 def _why(said: bytes, code: int) -> str:
@@ -188,13 +194,14 @@ class Aside:
                 if size > _LARGEST_FILE_BYTES:
                     raise WorldError(told("the patch is too large: {size:,} bytes", size=size))
 
-    def _git(self, *words: str, given: bytes = b"") -> bytes:
+    def _git(self, *words: str, given: bytes = b"", into: BinaryIO | None = None) -> bytes:
         own = (f"--git-dir={self._place}", f"--work-tree={self._root}")
-        return run_git([*own, *words], self._root, given=given)
+        return run_git([*own, *words], self._root, given=given, into=into)
 
     def _diff(self, base: str, file: str) -> None:
         how = ("--cached", "--no-color", "--no-ext-diff", "--ignore-submodules=none", "--binary")
-        self._git("diff", *how, f"--output={file}", base, "--")
+        with open(file, "wb") as patch:  # of its standard output alone git says that it couldn't write it
+            self._git("diff", *how, base, "--", into=patch)
 
     def _found(self, below: str, *how: str) -> Iterator[bytes]:
         """Name what is in a folder and not in the index, also within the repositories that lie in it."""

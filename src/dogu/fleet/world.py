@@ -26,7 +26,6 @@ from dogu.workspace import fs
 from dogu.workspace.openat import OutsideRootsError, close, find_place, parts_of
 
 REPOS = "repos"  # where a fleet's folder has its clones
-_CLONE_TAKES_S = 1800.0
 _LARGEST_PATCH_BYTES = 256 * 1024 * 1024
 _ROOM_BYTES = 4 * 1024 * 1024
 
@@ -218,15 +217,15 @@ def store_of(task: Task, stores: str) -> str:
             unfinished = f"{store}.new"
             _remove(unfinished)
             words = ["clone", "--quiet", "--mirror", "--template=", "--", repo, unfinished]
-            run_git(words, stores, takes_s=_CLONE_TAKES_S, variables={})
+            run_git(words, stores, variables={})
             # Where each object is a file of its own, every task's checkout takes many times as long.
             words = [f"--git-dir={unfinished}", "repack", "--quiet", "-d", "-l"]
-            run_git(words, stores, takes_s=_CLONE_TAKES_S, check=False)
+            run_git(words, stores, check=False)
             fs.rename(unfinished, store)
         # What is no name may be two (`a:b`): fetched, it would change what other tasks begin with.
         if ref and not _commit_of(store, ref) and _is_name(ref, stores):
             words = [f"--git-dir={store}", "fetch", "--quiet", "origin", "--", ref]
-            run_git(words, stores, takes_s=_CLONE_TAKES_S, variables={})
+            run_git(words, stores, variables={})
             if not _commit_of(store, ref) and (fetched := _commit_of(store, "FETCH_HEAD")):
                 run_git([f"--git-dir={store}", "update-ref", f"refs/heads/{ref}", fetched], stores)
         if task.submodules and (commit := _commit_of(store, ref or "HEAD")):
@@ -258,7 +257,7 @@ def _fetch_submodules(store: str, repo: str, commit: str) -> None:
             # The address is the repository's word, not the user's: git then takes none of this machine's folders.
             variables = {"GIT_PROTOCOL_FROM_USER": "0"}
             try:
-                run_git(words, store, takes_s=_CLONE_TAKES_S, variables=variables)
+                run_git(words, store, variables=variables)
             except WorldError as error:
                 message = told("the submodule {path} can't be had: {why}", path=path, why=str(error))
                 raise WorldError(message) from error
