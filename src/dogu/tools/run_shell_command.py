@@ -221,7 +221,9 @@ class RunShellCommand(Tool[RunShellCommandArgs]):
             edited = self.validate_tool_params({**msgspec.structs.asdict(args), "command": text})
             return self._question(edited, is_outside, revise)
 
-        return await to_thread.run_sync(self._question, args, is_outside, revise)
+        if not self._find_sandbox.cache_info().currsize:
+            await to_thread.run_sync(self._find_sandbox)
+        return self._question(args, is_outside, revise)
 
     def _question(
         self, args: RunShellCommandArgs, is_outside: bool, revise: Callable[[str], Confirmation]
