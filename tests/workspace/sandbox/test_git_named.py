@@ -55,6 +55,16 @@ def test_settings_name_hooks_included_settings_and_programs(root: Path) -> None:
     assert named_by_git(str(root)) == ()
 
 
+def test_what_included_settings_include_and_name_counts_too(root: Path) -> None:
+    outside = root.parent / "own.cfg"  # the user's, which no command writes; what it includes one may
+    (root / ".git" / "config").write_text(f"[include]\n\tpath = {outside}\n")
+    outside.write_text("[include]\n\tpath = w/first.cfg\n")
+    (root / "first.cfg").write_text("[core]\n\thooksPath = ci\n[include]\n\tpath = sub/second.cfg\n")
+    (root / "sub" / "second.cfg").write_text("[include]\n\tpath = ../first.cfg\n")  # git gives up here; we don't
+    assert {os.path.relpath(path, root) for path in named_by_git(str(root))} == {"first.cfg", "ci", "sub/second.cfg"}
+    assert {Path(path).name for path in included_by_git(str(root))} == {"first.cfg", "second.cfg"}
+
+
 def test_a_worktree_has_its_repositorys_settings(root: Path) -> None:
     worktree, own = root.parent / "v", root / ".git" / "worktrees" / "v"
     for folder in (worktree, own):

@@ -16,6 +16,7 @@ from dogu.workspace.sandbox.work import repositories
 from dogu.workspace.small_file import read_small_file
 
 _MOST_BYTES = 1 << 20
+_MOST_FILES = 50
 _INCLUDES = re.compile(r"include(?:if\..*)?\.path")
 _HOOKS = "core.hookspath"
 _ONLY_TEXT = re.compile(r"core\.(?:excludesfile|worktree)|blame\.ignorerevsfile|commit\.template|mailmap\.file")
@@ -41,28 +42,36 @@ def is_named(path: str, places: Sequence[str]) -> bool:
 
 
 def _all(root: str) -> Iterator[tuple[str, str]]:
-    for folder, name in product((os.path.join(root, ".git"), *repositories([root])), ("config", "config.worktree")):
-        path = os.path.join(folder, name)
+    """Yield the keys and the places below the root of all settings that are read, what these include among them."""
+    places = product((os.path.join(root, ".git"), *repositories([root])), ("config", "config.worktree"))
+    waiting = [os.path.join(*place) for place in places]
+    for path in waiting:
         try:
             status = os.stat(path)
         except OSError:
             continue
-        yield from _named(root, path, (status.st_ino, status.st_size, status.st_mtime_ns))
+        for key, place in _named(root, path, (status.st_ino, status.st_size, status.st_mtime_ns)):
+            if _INCLUDES.fullmatch(key) and place not in waiting and len(waiting) < _MOST_FILES:
+                waiting.append(place)
+            if place.startswith(os.path.join(root, "")):
+                yield key, place
 
 
 @lru_cache(256)
 def _named(root: str, path: str, _state: tuple[int, int, int]) -> tuple[tuple[str, str], ...]:
-    """The settings' keys, each with a place below the root that it names."""
+    """The settings' keys, each with a place that it names: below the root, but for what is included."""
     try:
         settings = settings_in(read_small_file(path, _MOST_BYTES)) or set()
     except OSError:
         return ()
     found: list[tuple[str, str]] = []
     for key, value in sorted(settings):
-        begins = os.path.dirname(path) if _INCLUDES.fullmatch(key) else root
-        named = [os.path.normpath(os.path.join(begins, text)) for text in _texts(key, value)]
-        inside = [place for place in named if place.startswith(os.path.join(root, ""))]
-        found += [(key, place) for place in inside if key == _HOOKS or not os.path.isdir(place)]
+        is_include = _INCLUDES.fullmatch(key) is not None
+        texts = map(os.path.expanduser, _texts(key, value)) if is_include else _texts(key, value)
+        begins = os.path.dirname(path) if is_include else root
+        for place in (os.path.normpath(os.path.join(begins, text)) for text in texts):
+            is_ours = is_include or place.startswith(os.path.join(root, ""))
+            found += [(key, place)] if is_ours and (key == _HOOKS or not os.path.isdir(place)) else []
     return tuple(found)
 
 
