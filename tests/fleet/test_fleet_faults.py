@@ -89,6 +89,33 @@ def test_a_disk_that_is_full_costs_those_whom_it_meets(model: Model, tmp_path: P
 
 
 @pytest.mark.anyio
+async def test_who_was_stopped_by_the_money_before_an_answer_begins_anew_and_all_that_was_spent_is_in_the_rows(
+    model: Model, tmp_path: Path
+) -> None:
+    tasks = [Task(f"t{number}", "echo x > a.txt", check="test -f a.txt") for number in range(6)]
+    first = await run(tasks, str(tmp_path / "out"), Plan(jobs=6, max_cost=0.00001))
+    assert first.stopped
+    with Fleet.open(str(tmp_path / "out")) as fleet:
+        fleet.drive()
+        fleet.change_plan(Plan(jobs=6))
+        report = await resume(fleet)
+        rows = list(fleet.rows())
+        spent = fleet.spent_usd()
+    assert report.passed == 6, rows
+    assert sum(row.cost_usd or 0 for row in rows) == pytest.approx(spent, rel=1e-3)
+    assert any(row.attempt > 1 for row in rows)
+
+
+@pytest.mark.anyio
+async def test_where_money_is_bounded_a_model_without_a_price_runs_nothing(model: Model, tmp_path: Path) -> None:
+    plan = Plan(model="gemini-of-nobody", max_cost=1.0)
+    await run([Task("t", "echo x > a.txt", check="test -f a.txt")], str(tmp_path / "out"), plan)
+    row = rows_of(tmp_path / "out")["t"]
+    assert (row.passed, row.reason, row.requests) == (False, Reason.WORLD, 0)
+    assert "the price of gemini-of-nobody isn't known" in row.message
+
+
+@pytest.mark.anyio
 async def test_refusals_of_a_server_are_waited_out(model: Model, tmp_path: Path) -> None:
     model.refusals = 2
     report = await run([Task(f"t{n}", "echo x", check="true") for n in range(4)], str(tmp_path / "out"), Plan(jobs=4))

@@ -137,6 +137,10 @@ class Meter:
             return None
         return self.budget.run.cost_usd
 
+    def session_cost_usd(self) -> float | None:
+        """Return what `usage` has cost, also before the session was resumed; None when a price isn't known."""
+        return None if self.budget is None or self.budget.unpriced else self.budget.cost_usd
+
 
 def usd(amount: float) -> str:
     """Write an amount of US dollars, small ones to the hundredth of a cent."""

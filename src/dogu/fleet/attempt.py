@@ -14,8 +14,9 @@ import anyio
 import msgspec
 from anyio import to_thread
 
-from dogu.agent.events import EndReason, PromptGiven, RecordedEvent, TurnEnd
+from dogu.agent.events import EndReason, RecordedEvent, TurnEnd
 from dogu.agent.session.record import read_record
+from dogu.agent.session.resume import restore
 from dogu.app import Opened, Options, Start, agent_of, read_settings
 from dogu.app.conversation import budget_of
 from dogu.app.model_choice import account_of, open_model, provider_of
@@ -176,7 +177,8 @@ class Attempts:
             return 0.0 if price is None else price.of(usage)
 
         limited = LimitedModel(partial(open_model, model, os.environ), self._limits, account_of(model), cost_of)
-        price_of = budget_of(model, limited.name).price_of
+        priced = self._plan.max_cost if model.max_cost_usd is None else model.max_cost_usd  # what isn't has no bound
+        price_of = budget_of(msgspec.structs.replace(model, max_cost_usd=priced), limited.name).price_of
         with anyio.move_on_after(bounds.timeout_s) as scope:
             async with agent_of(start, limited) as opened:
                 await to_thread.run_sync(Begun.of(found.task, world, opened.session.path).keep)
@@ -263,7 +265,7 @@ class _Found:
             self.row = msgspec.structs.replace(
                 self.row,
                 usage=opened.agent.usage,
-                cost_usd=opened.agent.services.meter.cost_usd(),
+                cost_usd=opened.agent.services.meter.session_cost_usd(),
                 requests=self._requests,
                 calls=len(self._answers),
                 errors=errors_of(self._answers),
@@ -327,13 +329,16 @@ def _is_of_machine(error: BaseException | None) -> bool:
 
 
 def _begun(task: Task, place: str) -> Begun | None:
-    """Find what an attempt that was cut short left, if its record is as it was written and has the prompt."""
+    """Find what an attempt that was cut short left, if its record is as it was written and its history has the prompt.
+
+    What was cut short before the model's first answer has none: that turn is taken back.
+    """
     begun = Begun.left(task, place)
     if begun is None or task.image:  # what the container was is gone
         return None
     try:
         check_record(StoredSession(begun.session, read_facts(begun.session)), is_unverified=False)
-        has_prompt = any(isinstance(recorded.event, PromptGiven) for recorded in read_record(begun.session))
+        has_prompt = bool(restore(begun.session).contents)
     except (OSError, ToolError):
         return None
     return begun if has_prompt else None
