@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 
 from dogu.contract import ErrorKind, ToolError
 from dogu.fleet.driver import resume, run
+from dogu.fleet.export import export, export_to
 from dogu.fleet.plan import Plan
 from dogu.fleet.rows import Reason, Row
 from dogu.fleet.store import Fleet
@@ -134,6 +136,30 @@ async def test_a_server_that_refuses_for_longer_than_the_patience_is_the_rows_re
     assert {row.reason for row in rows.values()} == {Reason.MODEL}
     assert all(row.message for row in rows.values())
     assert len(rows) == 3
+
+
+@pytest.mark.anyio
+async def test_what_a_model_refused_is_exported_and_what_is_gone_is_told_not_taken_for_nothing(
+    model: Model, tmp_path: Path
+) -> None:
+    await run([Task("done", "echo x > a.txt", check="true")], str(tmp_path / "done"), Plan())
+    model.refusals = 10_000
+    await run([Task("refused", "echo x")], str(tmp_path / "refused"), Plan(retry_for_s=0.3))
+    model.refusals = 0
+    with Fleet.open(str(tmp_path / "refused")) as fleet:
+        for form in ("jsonl", "csv", "swebench", "atif"):
+            export(fleet, form, (parts := list[bytes]()).append)
+            assert b"refused" in b"".join(parts), form
+        export_to(fleet, "traj", str(tmp_path / "traj"))
+    for form, gone in (
+        ("swebench", "tasks/done/patch.diff"),
+        ("atif", "tasks/done/home/.dogu/sessions/*/record.jsonl"),
+    ):
+        (path,) = (tmp_path / "done").glob(gone)
+        path.unlink()
+        os.mkfifo(path)  # which nobody writes into
+        with Fleet.open(str(tmp_path / "done")) as fleet, pytest.raises(ToolError, match=r"dogu fleet retry .* done"):
+            export(fleet, form, list[bytes]().append)
 
 
 @pytest.mark.anyio

@@ -22,10 +22,11 @@ from dogu.contract import ErrorKind, ToolError
 from dogu.extras import install_command
 from dogu.fleet.rows import Reason, Row
 from dogu.fleet.store import Fleet
-from dogu.language import told
+from dogu.language import plain, sentence, told
 from dogu.serve.trajectory import trajectory_of
 from dogu.version import __version__
 from dogu.workspace.private_file import whole_file
+from dogu.workspace.small_file import open_regular_file
 
 Write = Callable[[bytes], object]
 FOLDERS = ("traj",)
@@ -40,7 +41,7 @@ _COUNTS = frozenset(
 def export(fleet: Fleet, form: str, write: Write) -> None:
     """Write all rows, in the order of the tasks, in one of `FORMATS` that isn't among `FOLDERS`.
 
-    Raises `ToolError` for Parquet where pyarrow isn't installed.
+    Raises `ToolError` for Parquet where pyarrow isn't installed, and for a patch or a record that is gone.
     """
     match form:
         case "csv":
@@ -52,7 +53,7 @@ def export(fleet: Fleet, form: str, write: Write) -> None:
                 write(msgspec.json.encode(prediction(fleet, row)) + b"\n")
         case "atif":
             for row in fleet.rows():
-                write(msgspec.json.encode(trajectory(fleet, row)) + b"\n")
+                write(msgspec.json.encode(trajectory(fleet, row), enc_hook=plain) + b"\n")
         case _:
             for row in fleet.rows():
                 write(msgspec.json.encode({**msgspec.to_builtins(row), "patch_text": patch_text(fleet, row)}) + b"\n")
@@ -76,7 +77,7 @@ def _export_folder(fleet: Fleet, folder: str) -> None:
         place = os.path.join(folder, row.id)
         os.makedirs(place, exist_ok=True)
         with _whole(os.path.join(place, f"{row.id}.traj.json")) as file:
-            file.write(msgspec.json.format(msgspec.json.encode(messages(fleet, row))))
+            file.write(msgspec.json.format(msgspec.json.encode(messages(fleet, row), enc_hook=plain)))
 
 
 def _whole(path: str) -> AbstractContextManager[BinaryIO]:
@@ -86,14 +87,21 @@ def _whole(path: str) -> AbstractContextManager[BinaryIO]:
 
 
 def patch_text(fleet: Fleet, row: Row) -> str:
-    """Read a row's patch; empty where there is none."""
+    """Read a row's patch; empty where there is none. Raises `ToolError` where it is gone: that is another thing."""
     if not row.patch.file:
         return ""
     try:
-        with open(fleet.place(row.patch.file), "rb") as file:
+        with open_regular_file(fleet.place(row.patch.file)) as file:
             return file.read().decode("utf-8", "surrogateescape").encode("utf-8", "replace").decode()
-    except OSError:
-        return ""
+    except OSError as error:
+        raise _gone(fleet, row, row.patch.file, error) from error
+
+
+def _gone(fleet: Fleet, row: Row, name: str, error: OSError) -> ToolError:
+    words = sentence("{path} can't be read ({why}); `dogu fleet retry {folder} {id}` runs the task once more")
+    why = error.strerror or str(error)
+    message = told(words, path=fleet.place(name), why=why, folder=fleet.folder, id=row.id)
+    return ToolError(ErrorKind.IO_ERROR, message)
 
 
 def prediction(fleet: Fleet, row: Row) -> dict[str, str]:
@@ -186,12 +194,14 @@ def _batches(rows: Iterator[dict[str, Any]]) -> Iterable[list[dict[str, Any]]]:
 
 
 def trajectory(fleet: Fleet, row: Row) -> dict[str, Any]:
-    """Return what a task's agent did, as an ATIF trajectory."""
-    folder = fleet.place(row.session) if row.session else ""
-    recorded = read_record(folder) if folder and os.path.isdir(folder) else ()
+    """Return what a task's agent did, as an ATIF trajectory. Raises `ToolError` where its record is gone."""
+    recorded = read_record(fleet.place(row.session)) if row.session else ()
     about = {"task_id": row.id, "passed": row.passed, "reason": str(row.reason)}
     why = f"{row.reason}: {row.message}"
-    return trajectory_of(recorded, os.path.basename(row.session) or row.id, row.model, row.cost_usd, about, why)
+    try:
+        return trajectory_of(recorded, os.path.basename(row.session) or row.id, row.model, row.cost_usd, about, why)
+    except OSError as error:
+        raise _gone(fleet, row, row.session, error) from error
 
 
 def messages(fleet: Fleet, row: Row) -> dict[str, Any]:
