@@ -130,7 +130,7 @@ def test_a_fleet_of_another_format_is_left_alone(tmp_path: Path) -> None:
         changed_by_hand(tmp_path / "out", "UPDATE meta SET value = '2' WHERE name = 'version'")
 
 
-@pytest.mark.parametrize("name", ["two\nlines", "\x1b[31mred", "nul\0"])
+@pytest.mark.parametrize("name", ["two\nlines", "\x1b[31mred", "nul\0", "caf\udce9"])
 def test_a_folder_whose_name_cant_be_printed_as_one_line_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(ToolError, match="control characters"):
         made(tmp_path / name)

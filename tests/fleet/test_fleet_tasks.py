@@ -33,6 +33,7 @@ def test_json_lines_a_table_and_a_folder_say_the_same(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "a.md").write_text('x, "y"')
     (folder / "notes.json").write_text("{}")
+    (folder / "._a.md").write_bytes(b"\0\5\x16\7")  # which macOS leaves beside it
     wanted = Task("a", 'x, "y"', check="true", budget=Bounds(max_turns=3))
     assert read(lines) == read(table) == [wanted]
     assert [(task.id, task.prompt) for task in read(folder)] == [("a", 'x, "y"')]
@@ -53,10 +54,15 @@ def test_places_are_beside_the_file_and_addresses_stay(tmp_path: Path) -> None:
         '{"id": "b", "prompt": "x", "repo": "repo"}\n'
         '{"id": "c", "prompt": "x", "repo": "https://example.org/r.git"}\n'
         '{"id": "d", "prompt": "x", "repo": "git@example.org:r.git"}\n'
+        '{"id": "e", "prompt": "x", "repo": "gh:owner/r"}\n'
+        '{"id": "f", "prompt": "x", "repo": "./gh:owner/r"}\n'
+        '{"id": "g", "prompt": "x", "repo": "is:here"}\n'
     )
-    a, b, c, d = read(lines)
+    (tmp_path / "is:here").mkdir()
+    a, b, c, d, e, f, g = read(lines)
     assert (a.folder, b.repo) == (str(tmp_path / "src"), str(tmp_path / "repo"))
     assert (c.repo, d.repo) == ("https://example.org/r.git", "git@example.org:r.git")
+    assert (e.repo, f.repo, g.repo) == ("gh:owner/r", str(tmp_path / "gh:owner/r"), str(tmp_path / "is:here"))
 
 
 @pytest.mark.parametrize(
@@ -176,7 +182,7 @@ def test_a_table_that_isnt_one_is_told_with_its_line(tmp_path: Path, table: str,
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 def test_a_table_is_separated_as_spreadsheets_do(tmp_path: Path, separator: str) -> None:
-    path = tmp_path / "tasks.csv"
+    path = tmp_path / ("tasks.tsv" if separator == "\t" else "tasks.csv")
     path.write_text(separator.join(("id", "prompt")) + "\n" + separator.join(("a", '"x; y, z"')) + "\n")
     assert read(path) == [Task("a", "x; y, z")]
 

@@ -181,7 +181,7 @@ def _completed(task: Task, space: Namespace) -> Task:
 
 
 def _repository(name: str) -> str:
-    return os.path.abspath(name) if os.path.isdir(name) else name
+    return os.path.abspath(name) if os.path.exists(name) else name
 
 
 def _drive(fleet: Fleet, options: Options, space: Namespace) -> int:

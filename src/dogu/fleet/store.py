@@ -34,7 +34,7 @@ _UNFINISHED = f"{_FILE}.new"
 _ROOM_BYTES = 8 * 1024 * 1024  # twice what SQLite's log grows to before it is written from its beginning again
 _PIECE_BYTES = 64 * 1024  # SQLite has what it deletes in memory
 _WORKERS_TAKE_S = 30.0
-_CONTROL = re.compile(r"[\0-\x1f\x7f-\x9f]")
+_CONTROL = re.compile(r"[\0-\x1f\x7f-\x9f\ud800-\udfff]")  # or bytes that are no UTF-8
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)  # the last: a table that isn't there
 _SCHEMA = """
@@ -95,9 +95,7 @@ class Fleet:
     @classmethod
     def create(cls, folder: str, plan: Plan, tasks: Iterable[Task]) -> Fleet:
         """Make a fleet of the tasks. Raises `ToolError` where there is one already, or the folder holds other files."""
-        if _CONTROL.search(folder):  # scripts and terminals are told of it, a line a path
-            message = told("{folder} has control characters in its name: name another folder.", folder=ascii(folder))
-            raise ToolError(ErrorKind.INVALID_ARGUMENTS, message)
+        _check_name(os.path.abspath(folder))
         try:
             cls._make(folder, plan, tasks)
         except (OSError, sqlite3.Error) as error:
@@ -181,6 +179,7 @@ class Fleet:
         """Take the fleet for this process. Raises `ToolError` when another process drives it."""
         if self._lock is not None:
             return
+        _check_name(self.folder)
         try:
             lock = fs.open(self.place(_DRIVERS_LOCK), os.O_RDWR | os.O_CREAT | fs.O_CLOEXEC, 0o600)
         except OSError as error:
@@ -367,6 +366,13 @@ class Fleet:
         return os.path.join(self.folder, *names)
 
 
+def _check_name(folder: str) -> None:
+    """Raise `ToolError` for what scripts, terminals and workers can't be told of, a line of UTF-8 a path."""
+    if _CONTROL.search(folder):
+        words = sentence("{folder} has control characters in its name, or isn't UTF-8: name another folder.")
+        raise ToolError(ErrorKind.INVALID_ARGUMENTS, told(words, folder=ascii(folder)))
+
+
 def _await_workers(path: str, folder: str) -> None:
     """Wait until the workers of a driver that died have ended: they may still be in the tasks' folders."""
     lock = fs.open(path, os.O_RDWR | os.O_CREAT | fs.O_CLOEXEC, 0o600)
@@ -403,7 +409,7 @@ def _unreadable(path: str, error: Exception) -> ToolError:
 
 
 def _connect(path: str) -> sqlite3.Connection:
-    address = f"file:{quote(os.path.abspath(path))}"
+    address = f"file:{quote(os.fsencode(os.path.abspath(path)))}"
     is_whole = not os.path.exists(f"{path}-wal") or not os.path.getsize(f"{path}-wal")
     if not os.access(os.path.dirname(path), os.W_OK) and is_whole:  # where SQLite could make no log to read by
         address += "?immutable=1"

@@ -79,7 +79,7 @@ def read_tasks(path: str) -> Iterator[Task]:
 
 
 def _is_table(path: str) -> bool:
-    return path.lower().endswith(".csv")
+    return path.lower().endswith((".csv", ".tsv"))
 
 
 def checked(tasks: Iterable[Task], base: str = "") -> Iterator[Task]:
@@ -154,9 +154,10 @@ def _is_writable(*texts: str) -> bool:
 
 
 def _place(repo: str, base: str) -> str:
-    """A repository's address as it is; a path made absolute."""
-    is_address = "://" in repo or re.match(r"[\w.-]+@[\w.-]+:", repo)
-    return repo if is_address else _local(repo, base)
+    """A repository's address as it is; a path made absolute. Which it is, is decided as by git: `host:path` is none."""
+    path = _local(repo, base)
+    is_address = re.match(r"[^/]*:", repo) and not os.path.splitdrive(repo)[0]
+    return repo if is_address and not os.path.exists(path) else path
 
 
 def _local(path: str, base: str) -> str:
@@ -229,7 +230,7 @@ def _of_row(row: dict[str, Any]) -> Task:
 
 def _from_folder(path: str) -> Iterator[Task]:
     try:
-        names = sorted(name for name in os.listdir(path) if name.endswith(_PROMPT_FILES))
+        names = sorted(name for name in os.listdir(path) if name.endswith(_PROMPT_FILES) and not name.startswith("."))
     except OSError as error:
         raise _refused(told("{path} can't be read: {why}", path=path, why=error.strerror)) from error
     if not names:

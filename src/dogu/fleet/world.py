@@ -307,7 +307,10 @@ def _clone(store: str, root: str, ref: str) -> str:
     """Make a clone that borrows the store's objects, on a branch of its own; return its commit."""
     commit = _commit_of(store, ref or "HEAD")
     if not commit:
-        raise WorldError(told("the repository has no {ref}", ref=ref) if ref else told("the repository is empty"))
+        is_empty = not ref and not run_git([f"--git-dir={store}", "for-each-ref", "--count=1"], store)
+        raise WorldError(
+            told("the repository is empty") if is_empty else told("the repository has no {ref}", ref=ref or "HEAD")
+        )
     shutil.copytree(os.path.join(_seed(store), ".git"), os.path.join(root, ".git"), copy_function=shutil.copyfile)
     _check_out(root, commit)
     return commit
