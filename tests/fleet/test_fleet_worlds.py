@@ -526,8 +526,8 @@ def test_what_a_task_does_to_its_repository_reaches_no_other_tasks(tmp_path: Pat
 def test_a_repository_whose_head_leads_nowhere_isnt_called_empty(tmp_path: Path) -> None:
     repo = commit(tmp_path / "repo", {"a.txt": b"one\n"})
     git(repo, "symbolic-ref", "HEAD", "refs/heads/nothing")
-    with pytest.raises(WorldError, match="^the repository has no HEAD$"):
+    with pytest.raises(WorldError, match=r"^the repository has no HEAD$"):
         world_of(repo, tmp_path)
     git(repo, "update-ref", "-d", "refs/heads/main")
-    with pytest.raises(WorldError, match="^the repository is empty$"):
+    with pytest.raises(WorldError, match=r"^the repository is empty$"):
         make_world(Task("t", "x", repo=str(repo)), str(tmp_path / "other"), str(tmp_path / "another"))
