@@ -213,9 +213,9 @@ class TestKeys:
         ("written", "key", "message"),
         [
             ({"model": {"name": 5}}, "model.name", "takes a text, not 5"),
-            ({"maxMatches": 0}, "maxMatches", "takes a whole number from 1 to 1e+06, not 0"),
+            ({"maxMatches": 0}, "maxMatches", "takes a whole number from 1 to 1,000,000, not 0"),
             ({"maxMatches": True}, "maxMatches", "not true"),
-            ({"tools": {"shell": {"timeout": "1"}}}, "tools.shell.timeout", 'a number from 0 to 1e+07, not "1"'),
+            ({"tools": {"shell": {"timeout": "1"}}}, "tools.shell.timeout", 'a number from 0 to 10,000,000, not "1"'),
             ({"approvalMode": "yes"}, "approvalMode", "takes one of plan, default, auto_edit, yolo"),
             ({"coreTools": "read_file"}, "coreTools", "takes a list of texts"),
             ({"lang": "fr"}, "lang", "takes one of en, ja, ko, zh-CN, zh-TW"),

@@ -15,6 +15,7 @@ from dogu.fleet.driver import Driver, run
 from dogu.fleet.engine import Engine, Tasks
 from dogu.fleet.limits import SharedLimits
 from dogu.fleet.plan import Plan
+from dogu.fleet.progress import row_line
 from dogu.fleet.rows import Reason, Row
 from dogu.fleet.store import Fleet
 from dogu.fleet.tasks import Bounds, Task, checked, read_tasks
@@ -89,7 +90,7 @@ def test_places_are_beside_the_file_and_addresses_stay(tmp_path: Path) -> None:
         ('{"id": "a", "prompt": "x", "files": {"a\\u0000": ""}}', "characters that no file"),
         ('{"id": "a", "prompt": "x", "check": "a\\u0000"}', "characters that no command"),
         ('{"id": "a", "prompt": "x", "ref": "main"}', "a ref, but no repo"),
-        ('{"id": "a", "prompt": "x", "budget": {"max_turns": 0}}', "max_turns must be from 1"),
+        ('{"id": "a", "prompt": "x", "budget": {"max_turns": 0}}', "max_turns must be from 1 to 1,000,000, not 0"),
         ('{"id": "a", "prompt": "x", "budget": {"timeout_s": -1}}', "timeout_s must be from"),
         ('{"id": "a", "prompt": "x", "image": "--privileged"}', "isn't the name of an image"),
     ],
@@ -126,8 +127,9 @@ def test_a_file_without_a_task_makes_no_fleet(tmp_path: Path, name: str) -> None
 
 def test_a_folder_that_cant_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    for name in ("file", "file/out"):
-        with pytest.raises(ToolError, match="can't be written"):
+    (tmp_path / "link").symlink_to("nowhere")
+    for name, why in (("file", "isn't a folder"), ("link", "isn't a folder"), ("file/out", "can't be written")):
+        with pytest.raises(ToolError, match=why):
             Fleet.create(str(tmp_path / name), Plan(), [Task("a", "x")])
 
 
@@ -142,6 +144,20 @@ def test_a_folder_that_cant_be_made_is_told(tmp_path: Path) -> None:
 def test_what_would_be_left_out_is_refused(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fleet", *words]) == 42
     assert told in capsys.readouterr().err
+
+
+def test_a_report_that_cant_be_written_is_told_as_an_export_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Fleet.create(str(tmp_path / "out"), Plan(), [Task("a", "x")]).close()
+    assert main(["fleet", "report", str(tmp_path / "out"), "--output", str(tmp_path / "nowhere" / "x")]) == 54
+    assert "can't be written: No such file or directory" in capsys.readouterr().err
+
+
+def test_a_long_name_leaves_the_reason_after_it_to_be_seen() -> None:
+    row = Row("a", False, Reason.WORLD, f"/{'x' * 300}: File name too long")
+    assert row_line(row).endswith("x: File name too long")
+    assert len(row_line(row)) < 200
 
 
 @pytest.mark.parametrize("form", ["jsonl", "traj"])

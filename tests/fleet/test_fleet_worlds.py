@@ -531,3 +531,9 @@ def test_a_repository_whose_head_leads_nowhere_isnt_called_empty(tmp_path: Path)
     git(repo, "update-ref", "-d", "refs/heads/main")
     with pytest.raises(WorldError, match=r"^the repository is empty$"):
         make_world(Task("t", "x", repo=str(repo)), str(tmp_path / "other"), str(tmp_path / "another"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+def test_what_is_made_up_when_it_is_read_is_told_by_the_name_that_was_given(tmp_path: Path) -> None:
+    with pytest.raises(WorldError, match=r"^/proc/self isn't on a disk"):
+        copied(Path("/proc/self"), tmp_path)

@@ -250,14 +250,18 @@ def _told(fleet: Fleet, report: Report, space: Namespace) -> int:
     return _STOPPED if report.stopped else _FAILED if counts.failed else 0
 
 
-def _page(fleet: Fleet, file: str = "") -> str:
+def _page(fleet: Fleet) -> str:
     """Write the report and return its path; where it can't be written, say so and return nothing."""
     try:
-        return write_report(fleet, file)
+        return write_report(fleet)
     except OSError as error:
-        why = error.strerror or str(error)
-        sys.stderr.write(say("{path} can't be written: {why}", path=file or fleet.folder, why=why) + "\n")
+        sys.stderr.write(say(_unwritten(fleet.folder, error).message) + "\n")
         return ""
+
+
+def _unwritten(path: str, error: OSError) -> ToolError:
+    why = error.strerror or str(error)
+    return ToolError(ErrorKind.IO_ERROR, told("{path} can't be written: {why}", path=path, why=why))
 
 
 def _status(options: Options, space: Namespace) -> int:
@@ -332,9 +336,7 @@ def _export(options: Options, space: Namespace) -> int:
         try:
             export_to(fleet, space.format, space.output)
         except OSError as error:
-            words = "{path} can't be written: {why}"
-            why = error.strerror or str(error)
-            raise ToolError(ErrorKind.IO_ERROR, told(words, path=space.output, why=why)) from error
+            raise _unwritten(space.output, error) from error
         sys.stderr.write(say("Saved to {name}.", name=space.output) + "\n")
         return 0
 
@@ -348,10 +350,12 @@ def _report(options: Options, space: Namespace) -> int:
     with _opened(space) as fleet:
         if space.output:
             _check_output(fleet, space.output)
-        page = _page(fleet, space.output or "")
-        if page:
-            print(page)
-        return 0 if page else _FAILED
+        try:
+            page = write_report(fleet, space.output or "")
+        except OSError as error:
+            raise _unwritten(space.output or fleet.folder, error) from error
+        print(page)
+        return 0
 
 
 def _compare(options: Options, space: Namespace) -> int:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 
 from dogu.fleet.aside import WorldError
-from dogu.language import told
+from dogu.language import sentence, told
 from dogu.workspace.system import IS_LINUX
 
 _MOST_ENTRIES = 200_000
@@ -32,7 +32,7 @@ def check_folder(folder: str, fleet: str) -> int:
     source, left_out = os.path.realpath(folder), os.path.realpath(fleet)
     until = time.monotonic() + _TAKES_S
     total = largest = 0
-    for count, about in enumerate(_abouts(source, left_out), 1):
+    for count, about in enumerate(_abouts(source, left_out, folder), 1):
         if stat.S_ISREG(about.st_mode):
             total += about.st_size
             largest = max(largest, about.st_size)
@@ -58,18 +58,16 @@ def copy_folder(folder: str, root: str, fleet: str) -> None:
     _copy(os.path.realpath(folder), root, os.path.realpath(fleet), largest)
 
 
-def _abouts(source: str, left_out: str) -> Iterator[os.stat_result]:
-    """Look at all that lies in a folder. Raises `WorldError` for what is no content."""
+def _abouts(source: str, left_out: str, name: str) -> Iterator[os.stat_result]:
+    """Look at all that lies in a folder, which is told of by `name`. Raises `WorldError` for what is no content."""
     device, folders = -1, [source]
     while folders:
         folder = folders.pop()
         if os.lstat(folder).st_dev != device:
             device = os.lstat(folder).st_dev
             if IS_LINUX and not shutil.disk_usage(folder).total:
-                words = told(
-                    "{folder} isn't on a disk: the system makes up its files when they are read", folder=folder
-                )
-                raise WorldError(words)
+                words = sentence("{folder} isn't on a disk: the system makes up its files when they are read")
+                raise WorldError(told(words, folder=name if folder == source else folder))
         with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.path == left_out:

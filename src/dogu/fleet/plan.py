@@ -54,7 +54,7 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
         for name, (least, most) in _NUMBERS.items():
             value = getattr(self, name)
             if value is not None and not least <= value <= most:
-                words = sentence("{name} must be from {least:g} to {most:g}, not {value}")
+                words = sentence("{name} must be from {least:,.15g} to {most:,.15g}, not {value}")
                 problem = problem or told(words, name=name, least=least, most=most, value=value)
         if problem:
             raise ToolError(ErrorKind.INVALID_ARGUMENTS, problem)

@@ -13,6 +13,7 @@ from dogu.fleet.driver import Begun, Ended, FleetEvent, PutBack, Watch
 from dogu.fleet.rows import Row
 from dogu.fleet.store import Counts
 from dogu.language import said, say
+from dogu.workspace.truncation import cut_middle
 from dogu.workspace.visible import VisibleStream, make_visible, visible_line
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def row_line(row: Row) -> str:
         about.append(f"+{row.patch.added} -{row.patch.removed}")
     if row.cost_usd:
         about.append(usd(row.cost_usd))
-    why = visible_line(row.message.split("\n", 1)[0])[:_LONGEST_CHARS]
+    why = cut_middle(visible_line(row.message.split("\n", 1)[0]), _LONGEST_CHARS)
     return f"{mark} {row.id}  {', '.join(about)}" + (f"  {why}" if why else "")
 
 

@@ -22,6 +22,7 @@ from dogu.fleet.rows import Reason, Row
 from dogu.fleet.store import Counts, Fleet
 from dogu.language import LANGUAGES, say, spoken
 from dogu.workspace.private_file import write_private_file
+from dogu.workspace.truncation import cut_middle
 from dogu.workspace.visible import visible_line
 
 _NAME = "report.html"
@@ -133,7 +134,7 @@ def _line(row: Row, base: str) -> _Line:
         changed,
         os.path.join(base, row.patch.file) if row.patch.file else "",
         os.path.join(folder, "session.html") if row.session else "",
-        visible_line(row.message or _check_of(row))[:_LONGEST_CAUSE_CHARS],
+        cut_middle(visible_line(row.message or _check_of(row)), _LONGEST_CAUSE_CHARS),
     )
 
 
@@ -224,4 +225,4 @@ def _cause(row: Row) -> tuple[str, str]:
         why = visible_line(lines[-1]) if lines else row.check.ending
     reason = say("failed") if row.reason is Reason.DONE else str(row.reason)  # the agent was done, the check wasn't
     alike = re.sub(rf"(?<![\w-]){re.escape(row.id)}(?![\w-])", "…", why)  # as a word
-    return reason, alike[:_LONGEST_CAUSE_CHARS]
+    return reason, cut_middle(alike, _LONGEST_CAUSE_CHARS)

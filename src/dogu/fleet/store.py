@@ -108,6 +108,8 @@ class Fleet:
     @staticmethod
     def _make(folder: str, plan: Plan, tasks: Iterable[Task]) -> None:
         """Write it beside its place, then put it there: all of its tasks, or no fleet."""
+        if os.path.lexists(folder) and not os.path.isdir(folder):
+            raise ToolError(ErrorKind.INVALID_ARGUMENTS, told("{folder} isn't a folder", folder=folder))
         os.makedirs(folder, mode=0o700, exist_ok=True)
         if any(not name.startswith(_UNFINISHED) for name in os.listdir(folder)):
             message = told(

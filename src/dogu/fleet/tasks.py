@@ -140,7 +140,7 @@ def bounds_problem(bounds: Bounds) -> str:
         ("timeout_s", bounds.timeout_s, 0.001, 1e7),
     ):
         if value is not None and not least <= value <= most:
-            words = sentence("{name} must be from {least:g} to {most:g}, not {value}")
+            words = sentence("{name} must be from {least:,.15g} to {most:,.15g}, not {value}")
             return told(words, name=name, least=least, most=most, value=value)
     return ""
 

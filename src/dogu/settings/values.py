@@ -95,7 +95,7 @@ def number(least: float, most: float, *, whole: bool = False) -> Takes:
         kind = told("a whole number") if whole else told("a number")
         raise ValueProblem(
             told(
-                "takes {kind} from {least:g} to {most:g}, not {value}",
+                "takes {kind} from {least:,.15g} to {most:,.15g}, not {value}",
                 kind=kind,
                 least=least,
                 most=most,

@@ -19,6 +19,12 @@ def middle_left_out(text: str, max_chars: int = LONGEST_OUTPUT_CHARS) -> tuple[s
     return f"{head}\n... [{left_out} characters left out] ...\n{tail}", True
 
 
+def cut_middle(line: str, max_chars: int) -> str:
+    """Cut a line in its middle: what a path is in front of, such as a system's reason, stands at its end."""
+    first = max_chars // 2
+    return line if len(line) <= max_chars else f"{line[:first]}…{line[first + 1 - max_chars :]}"
+
+
 def cut_line(line: str, max_chars: int = LONGEST_LINE_CHARS) -> str:
     """Cut a line (without its ending) at `max_chars`, and say so in its place."""
     return line if len(line) <= max_chars else line[:max_chars] + "... [truncated]"
