@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import anyio
 import msgspec
 import pytest
 
@@ -204,6 +205,23 @@ def test_what_the_current_folder_calls_modules_is_none_of_a_workers(model: Model
     ]  # as the `dogu` script has it
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, (tmp_path / "imported").exists()) == (0, False), done.stderr
+
+
+@pytest.mark.anyio
+async def test_what_an_agent_without_a_sandbox_does_to_its_own_folders_is_no_defect_and_nothing_waits(
+    model: Model, tmp_path: Path
+) -> None:
+    (tmp_path / "home" / ".dogu").mkdir()
+    (tmp_path / "home" / ".dogu" / "settings.json").write_text('{"tools": {"sandbox": "off"}}')
+    tasks = [
+        Task("page", "rm -f ../session.html; mkfifo ../session.html", check="true"),
+        Task("home", "rm -rf ../home/.dogu", check="true"),
+    ]
+    with anyio.fail_after(60):
+        await run(tasks, str(tmp_path / "out"), Plan())
+    rows = rows_of(tmp_path / "out")
+    assert (rows["page"].passed, rows["page"].reason) == (True, Reason.DONE)
+    assert (rows["home"].passed, rows["home"].reason) == (False, Reason.WORLD), rows["home"].message
 
 
 def test_a_fleet_runs_also_where_standard_error_is_closed(model: Model, tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ from dogu.serve.defects import contained
 from dogu.serve.session_export import export_html
 from dogu.settings import SettingsError
 from dogu.workspace.os_errors import limit_words
+from dogu.workspace.private_file import whole_file
 from dogu.workspace.process.launch import ForkServer
 
 _KEPT_TEXT_CHARS = 20_000
@@ -88,7 +89,8 @@ class Attempts:
             except FleetSpentError:
                 return None
             except _DefectError as error:
-                found.ended(Reason.WORLD if _is_of_machine(error.__cause__) else Reason.DEFECT, str(error))
+                is_defect = not _is_of_machine(error.__cause__, os.path.join(self._folder, "tasks", task.id))
+                found.ended(Reason.DEFECT if is_defect else Reason.WORLD, str(error))
             except (WorldError, SettingsError, ToolError) as error:
                 found.ended(Reason.WORLD, str(error))
             did_not_get_there = found.row.passed is None and found.row.reason is not Reason.DONE
@@ -320,12 +322,15 @@ class _Shares:
         self._seen = now
 
 
-def _is_of_machine(error: BaseException | None) -> bool:
-    """Whether the machine refused what was asked of it, such as room on its disk: that is no defect of ours."""
+def _is_of_machine(error: BaseException | None, place: str) -> bool:
+    """Whether the machine refused what was asked of it, such as room on its disk: that is no defect of ours.
+
+    Nor is what an agent did to the folders of its world, which lie at `place`.
+    """
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-    is_of_disk = isinstance(error, OSError) and error.errno in _OF_DISK
-    return error is not None and (is_of_disk or bool(limit_words(error)))
+    is_theirs = isinstance(error, OSError) and (error.errno in _OF_DISK or f"{error.filename}".startswith(f"{place}/"))
+    return error is not None and (is_theirs or bool(limit_words(error)))
 
 
 def _begun(task: Task, place: str) -> Begun | None:
@@ -349,10 +354,8 @@ def _write_page(folder: str, row: Row) -> None:
     session = os.path.join(folder, row.session)
     try:
         stored = StoredSession(session, read_facts(session))
-        with open(
-            os.path.join(folder, "tasks", row.id, "session.html"), "w", encoding="utf-8", errors="replace"
-        ) as file:
-            export_html(stored, file.write)
+        with whole_file(os.path.join(folder, "tasks", row.id, "session.html"), is_synced=False) as file:
+            export_html(stored, lambda text: file.write(text.encode("utf-8", "replace")))
     except (OSError, ToolError):
         return
 

@@ -24,6 +24,7 @@ from dogu.fleet.tasks import Task
 from dogu.language import told
 from dogu.workspace import fs
 from dogu.workspace.openat import OutsideRootsError, close, find_place, parts_of
+from dogu.workspace.small_file import open_regular_file
 
 REPOS = "repos"  # where a fleet's folder has its clones
 _LARGEST_PATCH_BYTES = 256 * 1024 * 1024
@@ -114,7 +115,7 @@ class Begun(msgspec.Struct, frozen=True):
         A machine that went down may have lost what was written last.
         """
         try:
-            with open(_begun(place), "rb") as file:
+            with open_regular_file(_begun(place)) as file:
                 found = msgspec.json.decode(file.read(), type=cls)
         except (OSError, msgspec.DecodeError):
             return None
