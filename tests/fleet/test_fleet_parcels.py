@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from dogu.fleet.aside import WorldError
 from dogu.fleet.parcels import pack, stamp_of, unpack
+from dogu.fleet.ray_engine import folder_of_attempt
 from dogu.fleet.tasks import Task
 from dogu.fleet.world import World, make_world
 
@@ -77,3 +79,18 @@ def test_what_begins_with_nothing_has_nothing_to_send_and_what_is_not_there_says
     assert stamp_of(Task("t", "x"), str(tmp_path)) == ("", 0)
     with pytest.raises(WorldError):
         stamp_of(Task("t", "x", repo=str(tmp_path / "nowhere")), str(tmp_path))
+
+
+def test_what_killed_attempts_left_on_a_node_goes_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    results = tmp_path / "dogu-fleet-results"  # somebody's
+    results.mkdir()
+    with folder_of_attempt() as running:
+        left, young = (Path(shutil.copytree(running, tmp_path / f"dogu-fleet-{name}")) for name in ("left", "young"))
+        for folder in (Path(running), left):
+            os.utime(folder / "attempt.lock", (0, 0))
+        with folder_of_attempt() as other:
+            assert {str(each) for each in tmp_path.iterdir()} == {running, other, str(young), str(results)}
+    assert set(tmp_path.iterdir()) == {young, results}

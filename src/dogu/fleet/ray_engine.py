@@ -13,8 +13,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import uuid
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -33,10 +35,13 @@ from dogu.fleet.plan import Plan
 from dogu.fleet.rows import Row
 from dogu.fleet.tasks import Task, Work
 from dogu.language import plain, speak, spoken, told
+from dogu.workspace import fs
 
 _CPUS = 0.25  # a processor runs several: an agent waits for its model most of the time
 _ANSWERS_WITHIN_S = 20.0
 _LARGEST_FILE_BYTES = 256 * 1024 * 1024
+_PREFIX, _LOCK = "dogu-fleet-", "attempt.lock"
+_LOCKED_WITHIN_S = 60.0  # after it was made
 _KEPT_PARCELS = 32  # in the object store; what tasks that run begin with is kept besides
 
 
@@ -188,8 +193,7 @@ class _ClusterLimits:
 def _attempt(work: bytes, plan: bytes, home: str, language: str, actor: Any, parcel: bytes | None) -> bytes:
     """Run one attempt in a process of Ray's."""
     speak(language)
-    folder = os.path.realpath(tempfile.mkdtemp(prefix="dogu-fleet-"))
-    try:
+    with folder_of_attempt() as folder:
         chosen = msgspec.json.decode(work, type=Work)
         if parcel is not None:
             with suppress(OSError):  # then the task has no folder, which is its row's reason
@@ -199,8 +203,35 @@ def _attempt(work: bytes, plan: bytes, home: str, language: str, actor: Any, par
         return msgspec.msgpack.encode(
             _Result(row, dict(_files(folder, row)) if row is not None else {}), enc_hook=plain
         )
+
+
+@contextmanager
+def folder_of_attempt() -> Generator[str]:
+    """Have a folder on this node for an attempt, which locks it; those go whose attempts were killed."""
+    above = os.path.realpath(tempfile.gettempdir())
+    for entry in os.scandir(above):
+        if entry.name.startswith(_PREFIX) and entry.is_dir(follow_symlinks=False):
+            _remove_if_left(entry.path)
+    folder = tempfile.mkdtemp(prefix=_PREFIX, dir=above)
+    lock = fs.open(os.path.join(folder, _LOCK), os.O_RDWR | os.O_CREAT | fs.O_CLOEXEC, 0o600)
+    try:
+        fs.flock(lock, fs.LOCK_EX)
+        yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _remove_if_left(folder: str) -> None:
+    """Remove an attempt's folder that no process has; one without a lock, or of somebody else's, is none."""
+    with suppress(OSError):
+        lock = fs.open(os.path.join(folder, _LOCK), os.O_RDWR | fs.O_NOFOLLOW | fs.O_CLOEXEC)
+        try:
+            fs.flock(lock, fs.LOCK_EX | fs.LOCK_NB)
+            if time.time() - os.fstat(lock).st_mtime > _LOCKED_WITHIN_S:
+                shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(lock)
 
 
 def _files(folder: str, row: Row) -> list[tuple[str, bytes]]:
