@@ -537,3 +537,12 @@ def test_a_repository_whose_head_leads_nowhere_isnt_called_empty(tmp_path: Path)
 def test_what_is_made_up_when_it_is_read_is_told_by_the_name_that_was_given(tmp_path: Path) -> None:
     with pytest.raises(WorldError, match=r"^/proc/self isn't on a disk"):
         copied(Path("/proc/self"), tmp_path)
+
+
+def test_a_fleet_that_was_moved_makes_worlds_where_it_is(tmp_path: Path) -> None:
+    repo = commit(tmp_path / "repo", {"a.txt": b"one\n"})
+    task = Task("t", "x", repo=str(repo))
+    make_world(task, str(tmp_path / "fleet" / "tasks" / "t"), str(tmp_path / "fleet"))
+    (tmp_path / "fleet").rename(tmp_path / "moved")
+    world = make_world(task, str(tmp_path / "moved" / "tasks" / "t"), str(tmp_path / "moved"))
+    assert git(Path(world.root), "log", "--format=%s").strip() == "first"

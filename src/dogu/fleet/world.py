@@ -313,8 +313,14 @@ def _clone(store: str, root: str, ref: str) -> str:
             told("the repository is empty") if is_empty else told("the repository has no {ref}", ref=ref or "HEAD")
         )
     shutil.copytree(os.path.join(_seed(store), ".git"), os.path.join(root, ".git"), copy_function=shutil.copyfile)
+    _borrow(root, store)  # which is elsewhere now where the fleet was moved
     _check_out(root, commit)
     return commit
+
+
+def _borrow(root: str, store: str) -> None:
+    with open(os.path.join(root, ".git", "objects", "info", "alternates"), "w", encoding="utf-8") as file:
+        file.write(f"{store}/objects\n")
 
 
 def _check_out(root: str, commit: str) -> None:
@@ -332,8 +338,7 @@ def _fill(store: str, root: str, commit: str) -> dict[str, str]:
         place = os.path.join(root, path)
         form = "sha256" if is_sha256(store) else "sha1"
         run_git(["init", "--quiet", "--template=", f"--object-format={form}", "--", place], root)
-        with open(os.path.join(place, ".git", "objects", "info", "alternates"), "w", encoding="utf-8") as file:
-            file.write(f"{store}/objects\n")
+        _borrow(place, store)
         _check_out(place, wanted)
         filled[path] = wanted
         filled |= {os.path.join(path, below): each for below, each in _fill(store, place, wanted).items()}
