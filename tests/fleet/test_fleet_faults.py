@@ -188,6 +188,22 @@ async def test_without_a_model_nothing_is_done_and_each_row_says_so(
     assert (rows["b"].passed, report.counts.unchecked) == (False, 0)
 
 
+def test_the_command_begins_nothing_without_a_model_and_says_how_to_go_on(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = os.environ["GEMINI_API_KEY"]
+    monkeypatch.delenv("GEMINI_API_KEY")
+    (tmp_path / "t.jsonl").write_text('{"id": "a", "prompt": "echo x > a.txt", "check": "test -f a.txt"}\n')
+    dogu = [sys.executable, "-m", "dogu", "fleet"]
+    for words in (["run", "t.jsonl", "--out", "out"], ["resume", "out"]):
+        done = subprocess.run([*dogu, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode, list((tmp_path / "out" / "tasks").glob("*"))) == (41, [])
+        assert "dogu fleet resume" in done.stderr
+    monkeypatch.setenv("GEMINI_API_KEY", key)
+    done = subprocess.run([*dogu, "resume", "out"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, rows_of(tmp_path / "out")["a"].passed) == (0, True), done.stderr
+
+
 def test_what_the_current_folder_calls_modules_is_none_of_a_workers(model: Model, tmp_path: Path) -> None:
     (tmp_path / "t.jsonl").write_text('{"id": "a", "prompt": "echo x > a.txt", "check": "test -f a.txt"}\n')
     for name in ("msgspec", "httpx", "h2", "dogu"):

@@ -93,7 +93,7 @@ def test_a_run_that_meets_damage_stops_and_says_what_begins_anew_but_not_to_resu
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     changed_by_hand(tmp_path / "out", "ALTER TABLE tasks DROP COLUMN begun").close()  # which only the next task needs
-    assert main(["fleet", "resume", str(tmp_path / "out")]) == 53
+    assert main(["fleet", "resume", str(tmp_path / "out"), "--model", "offline"]) == 53
     said = capsys.readouterr().out
     assert "2 of 3 done" in said
     assert "is damaged (no such column: begun)" in said
@@ -114,7 +114,7 @@ def test_a_row_that_is_garbage_names_its_task_and_another_try_replaces_it(tmp_pa
             list(fleet.rows())
         assert fleet.retry(["t1"]) == 1
         assert [row.id for row in fleet.rows()] == ["t0"]
-        assert fleet.former_cost_usd() == 0.0  # it says nothing, and stops nothing
+        assert fleet.spent_usd() == 0.5  # it says nothing, and stops nothing
 
 
 def test_a_task_that_is_garbage_is_begun_and_said_to_be_unreadable(tmp_path: Path) -> None:

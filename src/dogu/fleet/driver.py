@@ -80,12 +80,11 @@ class Driver:
         self._stopped = ""
         self._is_damaged = False
         self._failures = 0
-        spent = max(fleet.counts().cost_usd + fleet.former_cost_usd(), fleet.spent_usd())
         self.limits = SharedLimits(
             self._plan.requests_per_minute,
             self._plan.tokens_per_minute,
             self._plan.max_cost,
-            spent,
+            fleet.spent_usd(),
             keep=fleet.keep_spent,
         )
 

@@ -247,12 +247,15 @@ class Fleet:
             return sorted(task_id for (task_id,) in database.execute(cut_short).fetchall())
 
     def spent_usd(self) -> float:
-        """What was last kept as spent: also by attempts that were cut short, and have no row."""
+        """What has been spent: the rows' cost, that of tasks' earlier tries, and of attempts that have no row."""
+        with self._reading() as database:  # one that was damaged is run once more, and its former row says nothing
+            former = "SELECT total(json_extract(row, '$.cost_usd')) FROM former WHERE json_valid(row)"
+            known = self.counts().cost_usd + database.execute(former).fetchone()[0]
         try:
             with open(self.place(_SPENT), encoding="ascii") as file:
-                return float(file.read(64))
+                return max(known, float(file.read(64)))
         except (OSError, ValueError):
-            return 0.0
+            return known
 
     def keep_spent(self, usd: float) -> None:
         """Keep what has been spent, for each request: not synced, so a power cut may forget the last ones."""
@@ -263,11 +266,12 @@ class Fleet:
             finally:
                 os.close(file)
 
-    def former_cost_usd(self) -> float:
-        """What earlier tries of tasks cost that were run once more."""
-        with self._reading() as database:  # one that was damaged is run once more, and its former row says nothing
-            cost = "SELECT total(json_extract(row, '$.cost_usd')) FROM former WHERE json_valid(row)"
-            return database.execute(cost).fetchone()[0]
+    def needs_model(self) -> bool:
+        """Whether a task waits that names no model of its own."""
+        with self._reading() as database:
+            waiting = "SELECT 1 FROM tasks WHERE state <> 'done' AND json_valid(task)"
+            nameless = "coalesce(json_extract(task, '$.model'), '') = '' LIMIT 1"
+            return database.execute(f"{waiting} AND {nameless}").fetchone() is not None
 
     def next_task(self) -> tuple[Task, int] | None:
         """Begin the first task that waits, and return it with the number of its attempt; None when none waits.
