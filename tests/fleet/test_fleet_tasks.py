@@ -16,7 +16,7 @@ from dogu.fleet.engine import Engine, Tasks
 from dogu.fleet.limits import SharedLimits
 from dogu.fleet.plan import Plan
 from dogu.fleet.progress import row_line
-from dogu.fleet.rows import Reason, Row
+from dogu.fleet.rows import Patch, Reason, Row
 from dogu.fleet.store import Fleet
 from dogu.fleet.tasks import Bounds, Task, checked, read_tasks
 
@@ -158,6 +158,34 @@ def test_a_long_name_leaves_the_reason_after_it_to_be_seen() -> None:
     row = Row("a", False, Reason.WORLD, f"/{'x' * 300}: File name too long")
     assert row_line(row).endswith("x: File name too long")
     assert len(row_line(row)) < 200
+
+
+@pytest.mark.parametrize("settings", [None, "{"])
+def test_settings_that_cant_be_used_begin_no_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "t.jsonl").write_text('{"id": "a", "prompt": "x"}')
+    if settings is not None:
+        (tmp_path / "s.json").write_text(settings)
+    words = ["fleet", "run", str(tmp_path / "t.jsonl"), "--out", str(tmp_path / "out")]
+    assert main([*words, "--settings", str(tmp_path / "s.json")]) == 52
+    assert "s.json" in capsys.readouterr().err
+    with Fleet.open(str(tmp_path / "out")) as fleet:
+        assert fleet.counts().queued == 1
+
+
+def test_a_patch_too_long_to_be_read_is_shown_in_parts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Fleet.create(str(tmp_path / "out"), Plan(), [Task("a", "x")]).close()
+    with Fleet.open(str(tmp_path / "out")) as fleet:
+        fleet.next_task()
+        fleet.finish(Row("a", True, Reason.DONE, patch=Patch("a.diff", 1, 1_000_000, 0)))
+    (tmp_path / "out" / "a.diff").write_text("+x\n" * 1_000_000 + "+end\n")
+    assert main(["fleet", "show", str(tmp_path / "out"), "a"]) == 0
+    shown = capsys.readouterr().out
+    assert len(shown) < 500_000
+    assert "characters left out" in shown
+    assert shown.endswith("+end\n\n")
 
 
 @pytest.mark.parametrize("form", ["jsonl", "traj"])

@@ -30,6 +30,7 @@ from dogu.language import joined, plain, say, sentence, told
 from dogu.models.providers import OFFLINE
 from dogu.serve.exit_codes import ExitCode
 from dogu.workspace.event_loop import open_signal_receiver
+from dogu.workspace.truncation import middle_left_out
 from dogu.workspace.visible import make_visible
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ _MOST_NAMES = {
     "report": 1,
     "compare": 2,
 }
+_MOST_PATCH_CHARS = 400_000  # who reads on opens the file
 _FAILED = 1
 _STOPPED = 53
 
@@ -320,7 +322,8 @@ def _show(options: Options, space: Namespace) -> int:
                     said = f"$ {command}\n{outcome.output}".rstrip("\n")
                     print(f"\n--- {title}: {outcome.ending}\n{make_visible(said)}")
             if row.patch.file:
-                print(f"\n--- {fleet.place(row.patch.file)}\n{make_visible(patch_text(fleet, row))}")
+                seen, _ = middle_left_out(patch_text(fleet, row), _MOST_PATCH_CHARS)
+                print(f"\n--- {fleet.place(row.patch.file)}\n{make_visible(seen)}")
         return 0
 
 
