@@ -118,3 +118,24 @@ def test_what_stands_behind_two_dashes_is_no_option() -> None:
     words = ["mcp-servers", "add", "sums", "--timeout", "5", "--", "sh", "-c", "--", "--json"]
     space = command_line._parsed("mcp-servers", words, None)
     assert (space.alias, space.command, space.timeout, space.json) == ("sums", ["sh", "-c", "--", "--json"], 5, False)
+
+
+@pytest.mark.parametrize(
+    ("words", "name"), [("sesions", "sessions"), ("mcp-server add x", "mcp-servers"), ("docter", "doctor")]
+)
+def test_a_misspelled_command_is_no_prompt(words: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words.split()) == 2
+    assert f"Did you mean dogu {name}? To ask the model: dogu -p" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("words", "usage"), [("help", "dogu [-h]"), ("help undo", "dogu undo [-h]")])
+def test_help_is_a_word_too(words: str, usage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(words.split())
+    assert capsys.readouterr().out.startswith(f"usage: {usage}")
+
+
+def test_a_wrong_option_is_told_with_the_whole_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["--approval-mode", "foo"])
+    assert "[-p [PROMPT]]" in capsys.readouterr().err

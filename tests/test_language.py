@@ -67,6 +67,27 @@ def test_fields_are_filled_and_braces_without_values_are_literal() -> None:
     assert say('write {"a": 1}') == 'write {"a": 1}'
 
 
+@pytest.mark.parametrize(
+    ("template", "one", "two"),
+    [
+        ("Tried {n} times.", "Tried 1 time.", "Tried 2 times."),
+        ("{n} more files were not read", "1 more file was not read", "2 more files were not read"),
+        ("{n:,} directories, {n} matches", "1 directory, 1 match", "2 directories, 2 matches"),
+        ("all of its {n} bytes are gone", "all of its 1 byte is gone", "all of its 2 bytes are gone"),
+        ("{n} in subdirectories", "1 in subdirectories", "2 in subdirectories"),
+        ("({n} item(s))", "(1 item(s))", "(2 item(s))"),
+        ("{{n}} calls, {n} addresses", "{n} calls, 1 address", "{n} calls, 2 addresses"),
+    ],
+)
+def test_one_has_no_plural(template: str, one: str, two: str) -> None:
+    assert (told(template, n=1), told(template, n=2)) == (one, two)
+    assert (say(template, n=1), say(template, n=2)) == (one, two)
+
+
+def test_a_name_that_is_1_leaves_the_verb_behind_it() -> None:
+    assert told("{option} takes {count} words", option="1", count=1) == "1 takes 1 word"
+
+
 def write_catalog(folder: Path, translations: dict[str, str]) -> Path:
     catalog = Catalog(locale="ja")
     for message, text in translations.items():

@@ -138,7 +138,7 @@ class TestJson:
             ('{"a": "\\x"}', 1, "isn't a JSON value"),
             ('{"a": 1e999}', 1, "isn't a JSON value"),
             ('{"a":' + "[" * 60, 1, "nested deeper"),
-            ('{"a"', 1, "found 'the end of the file'"),
+            ('{"a"', 1, "found the end of the file"),
             ('{,"a":1}', 1, "expected a key in double quotes"),
         ],
     )

@@ -20,6 +20,11 @@ PSEUDO = "pseudo"  # every known sentence in ⟦brackets⟧ with accents: what h
 _CATALOGS = os.path.join(os.path.dirname(__file__), "locale")
 _IDEOGRAPHIC = ("ja", "zh-CN", "zh-TW")  # they part the words of a list with 、
 _FULL_WIDTH_ENDS = tuple("。！？：；）」』")
+# "{count} more files were": a field, perhaps a word, a noun of many, perhaps its verb.
+_COUNTED = re.compile(
+    r"((?<!\{)\{(\w+)[^{}]*\})((?: [a-z-]{4,})?) ([a-z]+?)(ies|(?<=[cs]h|.x|ss)es|(?<!s)s)\b(?!\()( are| were| have)?"
+)
+_FOR_ONE = {"ies": "y", " are": " is", " were": " was", " have": " has"}
 _VARIABLES = ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")
 
 
@@ -40,7 +45,8 @@ class Message(str):
         """Fill in the template in English."""
         template = _plain(template)
         known = values and {name: _value(value) for name, value in values.items()}
-        text = template.format(**{name: _in_english(value) for name, value in known.items()}) if known else template
+        shown = known and {name: _in_english(value) for name, value in known.items()}
+        text = _counted(template, shown).format(**shown) if shown else template
         message = super().__new__(cls, text)
         message.template, message.values = template, known
         return message
@@ -123,7 +129,26 @@ def _formed(template: str, values: Mapping[str, object] | None) -> str:
     if not values:
         return text
     words = {name: _said_value(value) for name, value in values.items()}
-    return _closed_up(text, words) if _spoken in _IDEOGRAPHIC else text.format(**words)
+    if _spoken in _IDEOGRAPHIC:
+        return _closed_up(text, words)
+    return (_counted(text, words) if _spoken == "en" else text).format(**words)
+
+
+def _counted(template: str, values: Mapping[str, object]) -> str:
+    """Return the English template with the nouns (and their verbs) behind a number that is 1 said of one.
+
+    Only numbers count, never texts: so no verb behind a name ("{option} takes") passes for a noun. Of the languages
+    here only English has a plural; a further one that has gets its forms from gettext's `msgid_plural`.
+    """
+    if not any(isinstance(value, int | float) for value in values.values()):
+        return template
+
+    def of_one(found: re.Match[str]) -> str:
+        field, name, word, noun, ending, verb = found.groups(default="")
+        is_one = isinstance(values.get(name), int | float) and field.format(**values) == "1"
+        return f"{field}{word} {noun}{_FOR_ONE.get(ending, '')}{_FOR_ONE.get(verb, '')}" if is_one else found[0]
+
+    return _COUNTED.sub(of_one, template)
 
 
 def _closed_up(template: str, words: Mapping[str, object]) -> str:

@@ -84,6 +84,18 @@ def test_a_root_that_is_not_there_is_an_error_and_not_the_tour(program: Program,
     assert not done.stdout
 
 
+def test_a_session_is_not_resumed_without_a_prompt_or_a_terminal(program: Program) -> None:
+    done = program.run("--resume")
+    assert (done.returncode, done.stdout) == (42, b"")
+    assert b"The prompt is empty" in done.stderr
+
+
+def test_a_model_without_a_key_is_named(program: Program) -> None:
+    done = program.run("-p", "hi", "--model", "foo")
+    assert (done.returncode, done.stdout) == (41, b"")
+    assert done.stderr.startswith(b"No key is set for foo. Set GEMINI_API_KEY")
+
+
 @pytest.mark.parametrize("words", ["tools", "undo", "sessions", "-p hi"])
 def test_a_present_folder_that_is_gone_is_told(program: Program, words: str) -> None:
     code, _, err = in_bash(program, f"mkdir gone && cd gone && rmdir ../gone && dogu {words}")
@@ -127,6 +139,12 @@ def test_a_full_home_is_named_and_not_the_disk_of_the_workspace(program: Program
     assert code == 54
     assert f"No space left on the device of {program.home}" in err
     assert (program.root / "big.txt").stat().st_size == 300_000
+
+
+def test_a_full_disk_is_no_defect_whatever_it_stops(program: Program, mounts: tuple[str, ...]) -> None:
+    fill = f"mount -t tmpfs -o size=100k t {program.home} && head -c 200k /dev/zero > {program.home}/fill 2>/dev/null"
+    code, _, err = in_bash(program, f"{fill}; dogu config trust", before=mounts)
+    assert (code, err) == (54, "No space is left on the disk: free some, then try again.\n")
 
 
 def test_a_full_folder_for_temporary_files_loses_no_output(program: Program, mounts: tuple[str, ...]) -> None:

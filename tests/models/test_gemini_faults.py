@@ -1,11 +1,13 @@
 """The faults of the wire: how each ends for the user, and what the next request may build on."""
 
 import re
+import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
+import httpx2
 import msgspec
 import pytest
 
@@ -25,7 +27,7 @@ from dogu.models.events import (
 from dogu.models.gemini import Gemini, KeyAccess
 from dogu.models.options import ModelOptions
 from dogu.models.retry import RetryPolicy
-from dogu.models.transport_errors import Timeouts
+from dogu.models.transport_errors import Timeouts, mapped
 from dogu.testing.fake_gemini import FakeGemini, GeminiTurn
 from dogu.testing.turn import Turn
 from dogu.testing.wire_server import Reply, WireRequest, WireServer
@@ -356,6 +358,18 @@ async def test_a_server_that_goes_away_in_mid_session_is_waited_for() -> None:
     tried = re.search(r"Tried (\d+) times", raised.value.message)
     assert tried
     assert int(tried[1]) > 5
+
+
+@pytest.mark.parametrize(
+    ("cause", "advice"),
+    [(socket.gaierror(-2, "Name or service not known"), "Check the network"), (OSError(), "that its server runs")],
+)
+def test_a_name_that_leads_nowhere_may_be_for_want_of_a_network(cause: OSError, advice: str) -> None:
+    error = httpx2.ConnectError(str(cause))
+    error.__cause__ = cause
+    told = mapped(error, "https://a.test/v1", Timeouts(), began=False)
+    assert "Errno" not in told.message
+    assert advice in told.advice
 
 
 async def test_a_malformed_call_is_retried_with_a_hint_to_the_model() -> None:

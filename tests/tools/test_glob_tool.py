@@ -56,7 +56,7 @@ async def test_git_ignored_files_are_left_out_and_counted(tmp_path: Path) -> Non
     assert isinstance(result.llm_content, str)
     assert result.llm_content.splitlines()[1:] == [
         f"{tmp_path}/a.py",
-        "(1 git-ignored; 1 git-ignored directories not searched)",
+        "(1 git-ignored; 1 git-ignored directory not searched)",
     ]
     assert await names(tmp_path, "**/*.py", respect_git_ignore=False) == ["a.py", "b.py", "build/c.py"]
 

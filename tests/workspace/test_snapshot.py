@@ -197,7 +197,7 @@ def test_limits_are_kept_and_told(workspace: Path):
     (workspace / "large").write_bytes(b"x" * 100)
     taken = snapshots(workspace, SnapshotLimits(file_bytes=10))
     taken.look()
-    assert "1 files are too large" in taken.notes[0]
+    assert "1 file is too large" in taken.notes[0]
     (workspace / "large").write_bytes(b"y" * 100)
     assert seen(taken, workspace) == {"large": "changed"}
     few = snapshots(workspace, SnapshotLimits(entries=4))

@@ -205,7 +205,9 @@ def _unknown(options: Options, alias: str) -> ToolError:
     entries, _ = entries_of(read_settings(options))
     known = ", ".join(entry.alias for entry in entries)
     if not known:
-        return ToolError(ErrorKind.NOT_FOUND, say("There are no MCP servers. dogu mcp-servers add adds one."))
+        return ToolError(
+            ErrorKind.NOT_FOUND, say("There are no MCP servers. To add one: dogu mcp-servers add NAME -- COMMAND")
+        )
     return ToolError(
         ErrorKind.NOT_FOUND, say("There is no MCP server {alias}. Servers: {known}.", alias=alias, known=known)
     )

@@ -36,8 +36,10 @@ def run(words: list[str]) -> int:
         sys.stderr.write(f"{say(str(error))}\n")
         return 52
     files = _choose_language(words)
-    given, words = _common_before_command(words)
+    given, words = _common_before_command(_with_help(words))
     name = words[0] if words and words[0] in about() else ""
+    if not name and _is_misspelled(words):
+        return 2
     command = _imported(name)
     space = _parsed(name, words, given)
     if name and name not in ("acp", "mcp", "tour"):
@@ -60,6 +62,28 @@ def run(words: list[str]) -> int:
 
         sys.stderr.write(f"{say(error.message)}\n")
         return of_call(error.kind)
+
+
+def _with_help(words: list[str]) -> list[str]:
+    return [*words[1:], "--help"] if words[:1] == ["help"] and len(words) <= 2 else words
+
+
+def _is_misspelled(words: list[str]) -> bool:
+    """Whether the line begins with a command's name misspelled, which has been told: a prompt would cost money."""
+    if not words or words[0].startswith("-") or not words[0].replace("-", "").isalpha():
+        return False
+    from difflib import get_close_matches
+
+    nearest = get_close_matches(words[0], about(), 1, 0.82)
+    for name in nearest:
+        refusal = say(
+            "There is no command {word}. Did you mean dogu {name}? To ask the model: dogu -p '{word}'",
+            word=words[0],
+            name=name,
+        )
+        _tell_as_json(words, "usage", refusal)
+        sys.stderr.write(f"{refusal}\n")
+    return bool(nearest)
 
 
 def _finish_what_was_killed(options: Options) -> None:
@@ -152,9 +176,12 @@ def _common_before_command(words: list[str]) -> tuple[Namespace | None, list[str
     """Take the common options that stand before a command's name: `dogu --root DIR doctor`."""
     if not words or not words[0].startswith("--"):
         return None, words
-    parser = ArgumentParser(prog="dogu", add_help=False, allow_abbrev=False)
+    parser = ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     _common(parser)
-    given, rest = parser.parse_known_args(words)
+    try:
+        given, rest = parser.parse_known_args(words)
+    except argparse.ArgumentError:
+        return None, words  # the program's own parser says it, with all of its options
     return (given, rest) if rest and rest[0] in about() else (None, words)
 
 

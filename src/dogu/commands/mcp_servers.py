@@ -43,6 +43,9 @@ def run(options: Options, space: Namespace) -> int:
     """Do what the action says."""
     if space.action == "list":
         return _show(options, space, "")
+    if space.action == "add" and not (space.alias and (space.command or space.url)):
+        sys.stderr.write(say("Which server? dogu mcp-servers add NAME -- COMMAND, or NAME --url ADDRESS") + "\n")
+        return 2
     if not space.alias:
         sys.stderr.write(say("Which server? dogu mcp-servers list shows them.") + "\n")
         return 2
@@ -76,7 +79,7 @@ def _show(options: Options, space: Namespace, alias: str) -> int:
 
 def _print_states(states: Sequence[ServerState], *, whole: bool) -> None:
     if not states:
-        print(say("There are no MCP servers. dogu mcp-servers add adds one."))
+        print(say("There are no MCP servers. To add one: dogu mcp-servers add NAME -- COMMAND"))
     for state in states:
         lines = [f"{state.alias}: {_state(state)}", f"  {state.way}"]
         words = (*say(state.problem).splitlines(), state.advice, *map(say, state.notes))
@@ -94,9 +97,7 @@ def _print_states(states: Sequence[ServerState], *, whole: bool) -> None:
 
 def _state(state: ServerState) -> str:
     if state.state == "ready":
-        if len(state.tools) == 1:
-            return say("ready, 1 tool, protocol {protocol}", protocol=state.protocol)
-        return say("ready, tools: {count}, protocol {protocol}", count=len(state.tools), protocol=state.protocol)
+        return say("ready, {count} tools, protocol {protocol}", count=len(state.tools), protocol=state.protocol)
     return say("needs a login") if state.state == "wants login" else say("can't be used")
 
 

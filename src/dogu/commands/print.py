@@ -97,7 +97,8 @@ async def _asked(options: Options, space: Namespace, headless: HeadlessRun) -> A
         return None
     prompt = await _prompt(space, reads_input=not is_piped)
     if not is_piped and not prompt.strip():
-        if space.print is None and not space.question and not sys.stdin.isatty() and space.output_format == "text":
+        is_bare = space.print is None and not space.question and options.resume is None and options.fork is None
+        if is_bare and not sys.stdin.isatty() and space.output_format == "text":
             check_root(options)
             headless.pass_on()
         else:
@@ -124,6 +125,12 @@ async def _answer(options: Options, asked: Asked, headless: HeadlessRun) -> int:
         headless.refused(
             ExitCode.NO_CREDENTIALS,
             say(
+                "No key is set for {model}. Set GEMINI_API_KEY, or for another provider the variable of its key and "
+                "model.provider in ~/.dogu/settings.json.",
+                model=options.model,
+            )
+            if options.model
+            else say(
                 "No model is connected. Set GEMINI_API_KEY, or name a local model in ~/.dogu/settings.json "
                 "(\"model\"), or try the one that works without a network: dogu --model offline -p 'list files'"
             ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
@@ -13,6 +14,7 @@ from dogu.language import told
 from dogu.models.events import MANY_TRIES, ModelError, ModelErrorKind
 from dogu.models.sse import EventTooLargeError
 
+_ERRNO = re.compile(r"^\[Errno -?\d+\] ")
 HearHeaders: TypeAlias = Callable[[Mapping[str, str]], None]
 
 
@@ -154,11 +156,12 @@ def mapped(
     if isinstance(error, (httpx2.InvalidURL, httpx2.UnsupportedProtocol)):
         return _no_address(error, url)
     if isinstance(error, httpx2.ConnectError):
-        message = told("Cannot connect to {where} ({error}).", where=where, error=error)
+        message = told("Cannot connect to {where} ({error}).", where=where, error=_ERRNO.sub("", str(error)))
         if "CERTIFICATE" in str(error):
             advice = told("Check the machine's clock and certificates (SSL_CERT_FILE names more of them).")
             return ModelError(ModelErrorKind.BAD_REQUEST, message, advice=advice)
-        advice = by_proxy if is_proxied else told("Check that the address is right, and that its server runs.")
+        here = told("Check that the address is right, and that its server runs.")
+        advice = by_proxy if is_proxied or _is_of_name(error) else here
         return ModelError(ModelErrorKind.NETWORK, message, most_tries=3, advice=advice)
     if began:
         return ModelError(
@@ -169,6 +172,15 @@ def mapped(
         told("The connection to {where} broke before an answer came.", where=where),
         most_tries=MANY_TRIES,
     )
+
+
+def _is_of_name(error: BaseException | None) -> bool:
+    """Whether a host's name leads nowhere: without a network, none does."""
+    from socket import gaierror
+
+    while error is not None and not isinstance(error, gaierror):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _no_address(error: Exception, url: str) -> ModelError:

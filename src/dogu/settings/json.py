@@ -70,13 +70,16 @@ class _Parser:
             raise JsonError(
                 self._line,
                 told(
-                    "expected {mark!r} after {after}, found {value!r}",
+                    "expected {mark!r} after {after}, found {value}",
                     mark=mark,
                     after=after,
-                    value=self._text or told("the end of the file"),
+                    value=self._found(),
                 ),
             )
         self._step()
+
+    def _found(self) -> str:
+        return repr(self._text) if self._text else told("the end of the file")
 
     def _value(self, path: Path) -> Any:
         if len(path) > _DEEPEST:
@@ -102,9 +105,7 @@ class _Parser:
                 raise JsonError(
                     self._line, told("{text} isn't a JSON value: {error}", text=text, error=error)
                 ) from error
-        raise JsonError(
-            self._line, told("expected a value, found {value!r}", value=self._text or told("the end of the file"))
-        )
+        raise JsonError(self._line, told("expected a value, found {value}", value=self._found()))
 
     def _object(self, path: Path) -> dict[str, Any]:
         self._step()
@@ -114,8 +115,8 @@ class _Parser:
                 raise JsonError(
                     self._line,
                     told(
-                        "expected a key in double quotes, found {value!r}",
-                        value=self._text or told("the end of the file"),
+                        "expected a key in double quotes, found {value}",
+                        value=self._found(),
                     ),
                 )
             key, line = self._scalar(), self._line

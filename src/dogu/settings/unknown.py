@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
-from dogu.language import told
+from dogu.language import joined, told
 from dogu.settings.keys import KEYS, KeyReach
 
 _RESTRICTING_WORDS = ("exclud", "deny", "denied", "block", "forbid", "disallow", "restrict", "coretool", "toolscore")
@@ -46,9 +46,9 @@ def unknown_key_problem(name: str, value: Any, known: Sequence[str]) -> UnknownK
     for deeper in (name, *_names_within(value, name)):
         if looks_like_a_restriction(deeper, known) or _is_guarded(name, value):
             meant = hint if hint in _LISTS else told("tools.core or tools.exclude")
-            problem = told(
-                "{deeper} looks like a restriction, but dogu knows no such key and drops none in silence", deeper=deeper
-            )
+            problem = told("looks like a restriction, but dogu knows no such key and drops none in silence")
+            if deeper != name:
+                problem = joined(" ", (deeper, problem))
             return UnknownKey(
                 told("{problem}: did you mean {meant}?", problem=problem, meant=meant), is_restriction=True
             )

@@ -173,12 +173,8 @@ def _block(file: FileMatches) -> str:
 def _found(query: SearchQuery, result: SearchResult) -> str:
     files, matches = result.file_count, result.total
     if not query.names_only:
-        return told("Found 1 match") if matches == 1 else told("Found {count} matches", count=matches)
-    if files > 1:
-        return told("Found {files} files with {matches} matches", files=files, matches=matches)
-    return (
-        told("Found 1 file with 1 match") if matches == 1 else told("Found 1 file with {count} matches", count=matches)
-    )
+        return told("Found {count} matches", count=matches)
+    return told("Found {files} files with {matches} matches", files=files, matches=matches)
 
 
 def _notes(query: SearchQuery, result: SearchResult) -> list[str]:

@@ -191,8 +191,6 @@ def _display(part: LineSlice, shown: str) -> str:
     if not part.lines:
         return told("File is empty: {path}", path=shown)
     if part.is_whole:
-        if len(part.lines) == 1:
-            return told("Read 1 line from {path}", path=shown)
         return told("Read {count} lines from {path}", count=len(part.lines), path=shown)
     total = part.total_lines if part.total_lines is not None else told("many")
     return told(

@@ -423,7 +423,7 @@ async def test_a_dry_run_tells_text_as_a_diff_and_the_rest_in_words(place: Place
     changes = told.partition("What it would have changed:\n")[2]
     assert "-alpha" not in changes
     assert "+beta\n" in changes
-    assert "bin\nNew, 1 bytes." in changes
+    assert "bin\nNew, 1 byte." in changes
     assert "link\nA link to a." in changes
     assert "d\nA folder, removed with all that is in it." in changes
     assert "Mode 644, now 600." in changes

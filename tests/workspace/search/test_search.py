@@ -234,7 +234,7 @@ def test_files_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
     for engines in (each for name, each in ENGINES.items() if name != "nominated"):
         result = search(tmp_path, engines, SearchQuery("foo"))
         assert result.total == 1
-        assert result.notes == ["1 files or folders could not be read: permission denied"]
+        assert result.notes == ["1 entry could not be read: permission denied"]
 
 
 def test_a_search_in_the_process_says_what_it_reads_otherwise(tmp_path: Path) -> None:

@@ -176,16 +176,13 @@ class _ContextCommands:
             return lines
         for model, spent in budget.by_model.items():
             cost = say("cost not known") if spent.cost_usd is None else usd(spent.cost_usd)
-            tokens = _tokens(spent.usage)
-            line = say("{model}: 1 request, {tokens}; {cost}", model=model, tokens=tokens, cost=cost)
-            if (count := spent.requests) != 1:
-                line = say(
-                    "{model}: {requests} requests, {tokens}; {cost}",
-                    model=model,
-                    requests=count,
-                    tokens=tokens,
-                    cost=cost,
-                )
+            line = say(
+                "{model}: {requests} requests, {tokens}; {cost}",
+                model=model,
+                requests=spent.requests,
+                tokens=_tokens(spent.usage),
+                cost=cost,
+            )
             lines.append(line)
         if budget.has_earlier:
             run = budget.run

@@ -187,7 +187,7 @@ def _offer(stored: StoredSession, *, is_here: bool) -> Offer:
         summary = summarize(stored.path)
     except OSError:
         summary = RecordSummary()
-    turns = say("{count} turns", count=len(summary.turns)) if len(summary.turns) != 1 else say("1 turn")
+    turns = say("{count} turns", count=len(summary.turns))
     folder = "" if is_here else _short(next(iter(stored.facts.roots), ""))
     detail = " · ".join(filter(None, (age_words(time.time() - (summary.last_s or stored.facts.began)), turns, folder)))
     words = fit(" ".join((stored.facts.name or summary.first_prompt).split()), _MOST_WORDS_CELLS)

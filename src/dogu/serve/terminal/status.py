@@ -127,7 +127,7 @@ class StatusLine:
         if not running <= self._running:
             self._has_begun.set()
         self._running, count = running, len(running)
-        return "" if not count else say("1 job") if count == 1 else say("{count} jobs", count=count)
+        return say("{count} jobs", count=count) if count else ""
 
     def _context(self) -> str:
         compaction = self._housekeeping.compaction

@@ -44,7 +44,7 @@ def _summary(changes: Sequence[StagedChange], files: Sequence[StagedChange], dif
     written = sum(bool(change.source) for change in files)
     words: list[str] = []
     if written:
-        words.append(told("1 file changed") if written == 1 else told("{count} files changed", count=f"{written:,}"))
+        words.append(told("{count:,} files changed", count=written))
         if len(files) <= _MOST_DIFFS:
             lines = [line for diff in diffs for line in diff.unified.splitlines() if line[:3] not in ("+++", "---")]
             added, removed = (sum(line.startswith(sign) for line in lines) for sign in "+-")
@@ -52,7 +52,7 @@ def _summary(changes: Sequence[StagedChange], files: Sequence[StagedChange], dif
     if gone:
         words.append(told("{count} deleted", count=f"{gone:,}"))
     if moved := sum(bool(change.moved_from) for change in changes):
-        words.append(told("1 folder moved") if moved == 1 else told("{count} folders moved", count=moved))
+        words.append(told("{count} folders moved", count=moved))
     if not words and changes:
         words.append(told("only folders changed"))
     return joined(", ", words)
@@ -94,15 +94,15 @@ def _in_words(change: StagedChange) -> str:
     after, before = _status(change.source), _status(change.path)
     if after is None:
         size = before.st_size if before is not None else 0
-        return told("Removed ({size} bytes).", size=f"{size:,}")
+        return told("Removed ({size:,} bytes).", size=size)
     kind = _KINDS.get(stat.S_IFMT(after.st_mode))
     if kind == "link":
         return told("A link to {target}.", target=os.readlink(change.source))
     if kind is not None:
         return told("A {kind}.", kind=kind)
     if before is None:
-        return told("New, {size} bytes.", size=f"{after.st_size:,}")
-    return told("{old} bytes, now {new}.", old=f"{before.st_size:,}", new=f"{after.st_size:,}")
+        return told("New, {size:,} bytes.", size=after.st_size)
+    return told("{old:,} bytes, now {new:,}.", old=before.st_size, new=after.st_size)
 
 
 def _tree(files: Sequence[StagedChange], root: str) -> str:

@@ -241,7 +241,7 @@ def _left_out(unreadable: int, walked: _LeftOut) -> list[str]:
         notes.append(told(_GEMINI if walked.is_all else _AT_LEAST_GEMINI, count=gemini))
     if unreadable or counts.unreadable:
         most = max(unreadable, counts.unreadable)
-        notes.append(told("{count} files or folders could not be read: permission denied", count=most))
+        notes.append(told("{count} entries could not be read: permission denied", count=most))
     return notes
 
 

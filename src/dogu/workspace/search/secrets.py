@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterable
 
-from dogu.language import sentence, told
+from dogu.language import told
 from dogu.workspace.names import shown_name
 from dogu.workspace.protected import secret_reason
 from dogu.workspace.roots import Roots
@@ -17,12 +17,6 @@ from dogu.workspace.roots import Roots
 _MOST_NAMED = 5
 _MOST_PASSED_BY = 500
 _GLOB_SIGN = re.compile(r"([*?\[\]{}\\!])")
-_NOT_SEARCHED = {  # by whether it is one, and whether all are known
-    (True, True): sentence("{count} file not searched, for people only: {files}; ask with read_file"),
-    (False, True): sentence("{count} files not searched, for people only: {files}; ask with read_file"),
-    (True, False): sentence("at least {count} file not searched, for people only: {files}; ask with read_file"),
-    (False, False): sentence("at least {count} files not searched, for people only: {files}; ask with read_file"),
-}
 
 
 class SecretFiles:
@@ -49,8 +43,18 @@ def not_searched(paths: Iterable[str], *, is_all: bool = True) -> list[str]:
     named = [shown_name(path) for path in found[:_MOST_NAMED]]
     if len(found) > _MOST_NAMED:
         named.append(told("{count} more", count=len(found) - _MOST_NAMED))
-    row = _NOT_SEARCHED[len(found) == 1, is_all]
-    return [told(row, count=len(found), files=", ".join(named))]
+    count, files = len(found), ", ".join(named)
+    if is_all:
+        return [
+            told("{count} files not searched, for people only: {files}; ask with read_file", count=count, files=files)
+        ]
+    return [
+        told(
+            "at least {count} files not searched, for people only: {files}; ask with read_file",
+            count=count,
+            files=files,
+        )
+    ]
 
 
 def globs_without(paths: Iterable[str]) -> list[str]:

@@ -189,4 +189,6 @@ def reason_of(error: BaseException) -> str:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     if isinstance(error, ValidationError):
         return told("its answer is no {kind}: {wrong}", kind=error.title, wrong="; ".join(_wrong_in(error)))
+    if not str(error).strip() and type(error).__name__.endswith("Timeout"):  # an HTTP library's
+        return told("it did not answer in time")
     return (str(error).strip() or type(error).__name__).splitlines()[0][:500].rstrip(".")
