@@ -64,6 +64,7 @@ lint: setup-dev
 types: setup-dev
 	$(BIN)/pyright
 	$(BIN)/pyright -p scripts/types/windows.json
+	$(BIN)/python scripts/types/pages.py
 
 platforms: setup-dev
 	$(BIN)/pyright -p scripts/types/windows.json

@@ -322,7 +322,7 @@ BEGINNINGS: Sequence[Beginning] = (
             _does("", "Gemini, with an API key", FIRST),
             _does("1", "{title} API key (not shown):"),
             _does("key", "({count} characters, not shown)"),
-            _does(ESC, "No key was entered."),
+            _does(ESC, "No key was entered; /connect asks again."),
             _does("/connect\r", "Stay offline", MOVE),
             _does("4", SEARCH),
             _does(ESC, CHANGED),

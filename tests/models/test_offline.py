@@ -72,6 +72,10 @@ def run(command: str) -> tuple[str, dict[str, Any]]:
     ("text", "call"),
     [
         ("list files", ls()),
+        ("list @src", ls("src")),
+        ("read @README.md", ("read_file", {"path": "README.md"})),
+        ('explain @"with blank.txt" @src', ("read_many_files", {"paths": ["with blank.txt", "src"]})),
+        ("run npm i @types/node", ("run_shell_command", {"command": "npm i @types/node"})),
         ("List all files in src", ls("src")),
         ("ls src/models", ls("src/models")),
         ("show the files in this folder", ls()),

@@ -109,6 +109,8 @@ Call: TypeAlias = tuple[str, dict[str, Any]]
 _QUOTED = re.compile(r"\"([^\"]*)\"|(?<!\w)'([^']*)'(?!\w)|`([^`]*)`|「([^」]*)」|『([^』]*)』|“([^”]*)”|‘([^’]*)’")
 _MARK = re.compile("\ue000(\\d+)\ue001")  # where a quoted text stood
 _THEN = re.compile(r",?\s+(?:and\s+)?then\s+|[、,，]?(?:それから|그다음|그런 다음|然后|然後)[、,，]?\s*", re.IGNORECASE)
+_MENTION = re.compile(r"(?<!\S)@(?=\S)")  # `@path`, whose text comes with the prompt
+_MENTIONED = re.compile(rf"{_MENTION.pattern}(?:\"([^\"]+)\"|(\S+))")
 _GLOB_CHARS = re.compile(r"[*?]|\[.+\]|\{.+,.+\}")
 _ASCII_PATH = re.compile(r"[A-Za-z0-9_.~*?\[\]{}@+,/-]*[A-Za-z0-9_*\]}/]", re.ASCII)
 _ANY_PATH = re.compile(r"[^\s,、，。:：\ue000\ue001]+\.[A-Za-z0-9_*]+")
@@ -147,7 +149,12 @@ def _understand_one(text: str, root: str) -> Call | None:
 
     request = Request(text, _QUOTED.sub(mark, text), quoted)
     verb = _verb_of(request)
-    return _ACTS[verb](request, root) if verb else None
+    if verb in ("read", "list") and _MENTION.search(text):
+        return _understand_one(_MENTION.sub("", text), root)
+    if verb:
+        return _ACTS[verb](request, root)
+    mentioned = [match[1] or match[2] for match in _MENTIONED.finditer(text)]
+    return ("read_many_files", {"paths": mentioned}) if mentioned else None
 
 
 def _verb_of(request: Request) -> str:

@@ -107,7 +107,7 @@ class ConnectMenu:
             key = await self._screen.read_line(say("{title} API key (not shown):", title=title), is_secret=True)
             key = (key or "").strip()
             if not key:
-                self._say(say("No key was entered."))
+                self._say(say("No key was entered; /connect asks again."))
                 return
             if not key.isascii() or not key.isprintable() or " " in key:
                 self._say(say("That isn't a key. Paste it again, or press Esc."))
@@ -130,7 +130,9 @@ class ConnectMenu:
         servers = await self._connections.servers()
         if not servers:
             self._say(
-                say("Neither Ollama (port 11434) nor llama.cpp (port 8080) answers on this machine. Start one first.")
+                say(
+                    "Neither Ollama (port 11434) nor llama.cpp (port 8080) answers on this machine. Start one, then /connect."
+                )
             )
             return
         offers = [(server, model) for server in servers for model in server.models][:_MOST_LISTED]
