@@ -16,6 +16,7 @@ from dogu.workspace.edit_match.alignment import is_comment_mark, word_chars
 from dogu.workspace.edit_match.indentation import indent_of
 from dogu.workspace.edit_match.result import Replacement
 from dogu.workspace.edit_match.unescape import (
+    FENCE_LINE,
     brings_breaks,
     is_fenced,
     unquoted,
@@ -85,7 +86,6 @@ _END = re.compile(
     re.MULTILINE,
 )
 _JSON_END = re.compile(r"\"\s*\}{1,2}\s*\Z")
-_FENCE_LINE = re.compile(r"^[ \t]*(?:`{3}|~{3})[^`\n]*$", re.MULTILINE)
 _NUMBER = re.compile(r"([ \[(<|@│]{0,8}#?(?:[Ll]ine |L)?)(\d+)( ?[.:;)\]>→│┃|#-]+|(?=[ \t]))[ \t]?")
 _NUMBERED = re.compile(rf"^{_NUMBER.pattern}", re.MULTILINE)
 _LANGUAGES = frozenset(
@@ -142,15 +142,15 @@ def is_garbled_alone(old: str, new: str, text: str, line: int, path: str = "") -
 
 def _is_fenced_alone(old: str, new: str, text: str, *, is_code: bool) -> bool:
     """Whether `new` has a fence around it, or one end of a fence at its own."""
-    found = len(_FENCE_LINE.findall(new))
+    found = len(FENCE_LINE.findall(new))
     lines = new.strip().split("\n")
-    is_half = found % 2 == 1 and (_FENCE_LINE.match(lines[0]) or _FENCE_LINE.match(lines[-1])) is not None
-    if not found or _FENCE_LINE.search(old) or not (is_half or is_fenced(new)):
+    is_half = found % 2 == 1 and (FENCE_LINE.match(lines[0]) or FENCE_LINE.match(lines[-1])) is not None
+    if not found or FENCE_LINE.search(old) or not (is_half or is_fenced(new)):
         return False
     ours, theirs = (_depth(string.lstrip("\n")) for string in (old, new))
     if not is_code and not is_half and ours - theirs >= _CODE_INDENT:
         return False  # a block of code gets a fence for its indentation
-    return (is_code and not is_half) or not _FENCE_LINE.search(text)
+    return (is_code and not is_half) or not FENCE_LINE.search(text)
 
 
 def _line_of_none(old: str, new: str) -> str:
@@ -350,12 +350,12 @@ def fence_within(old: str, text: str, pieces: Iterable[Replacement], path: str) 
     """Whether a Markdown fence that `old` has none of would be put around lines of `text` as deep as a block of code,
     whose text it is then.
     """
-    if PurePath(path).suffix.lower() not in _MARKDOWN or _FENCE_LINE.search(old):
+    if PurePath(path).suffix.lower() not in _MARKDOWN or FENCE_LINE.search(old):
         return False
     for start, end, body in pieces:
         replaced = [_depth(line) for line in text[text.rfind("\n", 0, start) + 1 : end].split("\n") if line.strip()]
         least = max(_CODE_INDENT, min(replaced, default=0) if start < end else 0)
-        if any(_depth(fence) >= least for fence in _FENCE_LINE.findall(body)):
+        if any(_depth(fence) >= least for fence in FENCE_LINE.findall(body)):
             return True
     return False
 

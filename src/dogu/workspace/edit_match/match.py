@@ -40,10 +40,13 @@ from dogu.workspace.edit_match.result import (
 from dogu.workspace.edit_match.unescape import (
     DIFF_STAGE,
     ESCAPE_STAGES,
+    FENCE_STAGE,
     JSON_STAGE,
     NUMBERS_STAGE,
     Reading,
     check_escapes,
+    fills_fence,
+    is_fenced,
     is_json,
     readings,
     ungarbled,
@@ -373,6 +376,8 @@ class _Matcher:
             way = way._replace(new=restored_head(way.old, way.new))
             read = Wanted(way.old, way.new, wanted.expected)
             outcome = find(read) if way.old.strip() else None
+            if outcome is not None and way.stage == FENCE_STAGE and self._is_own_fence(wanted.old, outcome):
+                continue
             if isinstance(outcome, Found):
                 omission = self._omission(read)
                 if omission:
@@ -384,6 +389,10 @@ class _Matcher:
                 reason = "; ".join(filter(None, (way.forgiven, outcome.reason)))
                 refused = Refused(outcome.why, way.stage, reason, outcome.spans)
         return self._choice(found, wanted.new) if found else refused
+
+    def _is_own_fence(self, sent: str, outcome: Found | Refused) -> bool:
+        """Whether the fence that was taken off `old` is the text's own, and none around the strings."""
+        return is_fenced(sent) and any(fills_fence(self._text, *span) for span in outcome.spans)
 
     def _checked(self, found: Found, way: Reading, sent: str) -> Found | Refused:
         """What was read anew and then found as it is has passed no check: it must shift no lines."""

@@ -42,6 +42,7 @@ from dogu.workspace.edit_match.slips import (
     typing_error,
 )
 from dogu.workspace.edit_match.tables import is_rule
+from dogu.workspace.edit_match.unescape import is_in_fence
 from dogu.workspace.edit_match.views import fold
 
 STAGE = sentence("near")
@@ -53,6 +54,7 @@ _FEWEST_EXACT_LINES = 2
 _FEWEST_EXACT_WORD_CHARS = 8
 _FEWEST_TELLING_CHARS = 15
 _MOST_SLIPS = 2
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})\s*([^`]*)")
 _CODE = re.compile(r"[={};]|\w\(|->|::")
 _STATEMENT_ENDS = ";,"
 _MOST_LEFT_OUT = 3
@@ -166,9 +168,21 @@ def _slip(index: LineIndex, line: _Line, number: int, *, is_known: bool) -> str:
     file = index.line(number)
     if index.keys[number] != line.key and is_rule(line.text, file):
         return _WIDTHS
+    if index.keys[number] != line.key and line.stays and _begins_fence(index, line, number):
+        return OTHERWISE
     is_other = is_known or line.key in index.keys[number : number + 1 + _MOST_LEFT_OUT]
     slip = "" if is_other else slip_between(line.text, file, index.text)
     return slip or _otherwise(index, line, number)
+
+
+def _begins_fence(index: LineIndex, line: _Line, number: int) -> bool:
+    """Whether the line and the file's begin the same fence but for the info word. A bare one may as well end a fence,
+    unless it is the first of `old`; of the file's, what is above it tells.
+    """
+    ours, theirs = (_FENCE.fullmatch(each) for each in (line.text, index.line(number)))
+    if not ours or not theirs or ours[1] != theirs[1] or ours[2] == theirs[2]:
+        return False
+    return bool(ours[2] or line.offset == 0) and not is_in_fence(index.text, index.starts[number])
 
 
 def _otherwise(index: LineIndex, line: _Line, number: int) -> str:

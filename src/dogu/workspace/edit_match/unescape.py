@@ -1,9 +1,9 @@
 r"""What models are known to do to all of a string, undone: each way to read both strings is a `Reading`.
 
-A Markdown fence around them, line numbers or diff signs before their lines, or one level of escapes too many (JSON,
-`\n`, quotes, backslashes, `$` and backticks, `\uXXXX`, HTML entities). `new` is read so only where what it shares
-with `old` shows that it was garbled too; where nothing shows it, both readings are given, and both must come to the
-same text in the end.
+A Markdown fence around them that is none of the file's, line numbers or diff signs before their lines, or one level of
+escapes too many (JSON, `\n`, quotes, backslashes, `$` and backticks, `\uXXXX`, HTML entities). `new` is read so only
+where what it shares with `old` shows that it was garbled too; where nothing shows it, both readings are given, and both
+must come to the same text in the end.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dogu.language import sentence
 from dogu.workspace.diff import Change, changed_ranges
 from dogu.workspace.edit_match.result import UncleanError
 
+FENCE_STAGE = sentence("fence")
 JSON_STAGE = sentence("JSON escapes")
 NUMBERS_STAGE = sentence("line numbers")
 DIFF_STAGE = sentence("diff signs")
@@ -62,13 +63,12 @@ def readings(old: str, new: str) -> Iterator[Reading]:
 
 
 def _without_wrapper(old: str, new: str) -> Iterator[Reading]:
-    if (fenced := _fence(old)) is not None:
-        yield _without_fence(fenced, new)
+    yield from _without_fence(old, new)
     if (marked := _MARKED.fullmatch(old)) is not None and (given := _GIVEN.fullmatch(new)) is not None:
-        yield Reading(sentence("fence"), sentence("marks of search and replace"), marked[1], given[1], True)
+        yield Reading(FENCE_STAGE, sentence("marks of search and replace"), marked[1], given[1], True)
     wrapped, given = (_of_call(string) for string in (old, new))
     if wrapped != old and given != new:
-        yield Reading(sentence("fence"), sentence("tags of the call"), wrapped, given, True)
+        yield Reading(FENCE_STAGE, sentence("tags of the call"), wrapped, given, True)
 
 
 def _of_call(string: str) -> str:
@@ -185,6 +185,8 @@ _BREAK = "\\n"
 _BEFORE = ("\\\\", '\\"')  # the file may have it anywhere, which says nothing of new lines
 _STRAIGHT = "\"'"
 _FENCE = re.compile(r"\s*(`{3,}(?!`)|~{3,}(?!~))[^\n`]*\n(.*?\n?)[ \t]*\1[`~]*[ \t]*\s*", re.DOTALL)
+FENCE_LINE = re.compile(r"^[ \t]*(?:`{3}|~{3})[^`\n]*$", re.MULTILINE)
+_BESIDE_CHARS = 500
 _MARKED = re.compile(r"\s*<{5,} ?SEARCH\n(.*\n)={5,}\s*", re.DOTALL)
 _GIVEN = re.compile(r"(?:={5,}\n)?(.*\n|)>{5,} ?REPLACE\s*", re.DOTALL)
 _CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
@@ -348,13 +350,30 @@ def _fence(text: str) -> str | None:
     return match[2] if match else None
 
 
-def _without_fence(fenced: str, new: str) -> Reading:
-    inner = _fence(new)
+def _without_fence(old: str, new: str) -> Iterator[Reading]:
+    """Yield both without the fence around them; none where fences would be left in `new` that aren't in `old`: then
+    it has talk beside its fence.
+    """
+    fenced, inner = _fence(old), _fence(new)
     read = new if inner is None else inner
+    if fenced is None or (FENCE_LINE.search(read) and not FENCE_LINE.search(fenced)):
+        return
     # The line break before the closing fence is the fence's, unless `new` has it, too, or takes whole lines away.
     if inner is None and read and _breaks_at_end(read) < _breaks_at_end(fenced):
         fenced = fenced.removesuffix("\n")
-    return Reading(sentence("fence"), sentence("a Markdown fence around the strings"), fenced, read, True)
+    yield Reading(FENCE_STAGE, sentence("a Markdown fence around the strings"), fenced, read, True)
+
+
+def is_in_fence(text: str, at: int) -> bool:
+    """Whether a position of a text is within a fence: as many begin above it as end there, and one more."""
+    return len(FENCE_LINE.findall(text, 0, at)) % 2 == 1
+
+
+def fills_fence(text: str, start: int, end: int) -> bool:
+    """Whether a place in the text begins or ends as the fence does that it is in, but for blank lines."""
+    above = text[max(0, start - _BESIDE_CHARS) : start].rstrip().rpartition("\n")[2]
+    below = text[end : end + _BESIDE_CHARS].lstrip().partition("\n")[0]
+    return any(map(FENCE_LINE.fullmatch, (above, below))) and is_in_fence(text, start)
 
 
 def _breaks_at_end(text: str) -> int:
