@@ -15,7 +15,7 @@ from dogu.contract import ToolError
 from dogu.fleet.export import export_to
 from dogu.fleet.plan import Plan
 from dogu.fleet.rows import Reason, Row
-from dogu.fleet.store import DamagedTaskError, Fleet
+from dogu.fleet.store import DamagedError, DamagedTaskError, Fleet
 from dogu.fleet.tasks import Task
 
 
@@ -54,7 +54,7 @@ def test_nothing_is_recorded_once_the_folder_isnt_where_patches_are_written(tmp_
         fleet.next_task()
         (tmp_path / "out").rename(tmp_path / "moved")
         (tmp_path / "out").mkdir()  # as what runs makes it again
-        with pytest.raises(ToolError, match="moved or deleted while it was in use"):
+        with pytest.raises(DamagedError, match="moved or deleted while it was in use"):
             fleet.finish(Row("t0", True, Reason.DONE))
     with Fleet.open(str(tmp_path / "moved")) as fleet:
         assert fleet.take_back() == ["t0"]

@@ -70,7 +70,7 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class DamagedError(ToolError):
-    """The fleet's file isn't as it was written: no other try reads more of it."""
+    """The fleet's file isn't as it was written, or not where it was: no other try reads more of it."""
 
 
 class DamagedTaskError(Exception):
@@ -229,7 +229,7 @@ class Fleet:
             is_in_place = False
         if not is_in_place:
             message = told("{folder} was moved or deleted while it was in use", folder=self.folder)
-            raise ToolError(ErrorKind.IO_ERROR, message)
+            raise DamagedError(ErrorKind.IO_ERROR, message)
         try:
             with self._database:
                 yield self._database
