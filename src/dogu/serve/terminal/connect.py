@@ -131,7 +131,8 @@ class ConnectMenu:
         if not servers:
             self._say(
                 say(
-                    "Neither Ollama (port 11434) nor llama.cpp (port 8080) answers on this machine. Start one, then /connect."
+                    "Neither Ollama (port 11434) nor llama.cpp (port 8080) answers on this machine. "
+                    "Start one, then /connect."
                 )
             )
             return
