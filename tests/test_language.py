@@ -75,7 +75,11 @@ def test_fields_are_filled_and_braces_without_values_are_literal() -> None:
         ("{n:,} directories, {n} matches", "1 directory, 1 match", "2 directories, 2 matches"),
         ("all of its {n} bytes are gone", "all of its 1 byte is gone", "all of its 2 bytes are gone"),
         ("{n} in subdirectories", "1 in subdirectories", "2 in subdirectories"),
-        ("line {n} is odd, {n} has none, {n} was", "line 1 is odd, 1 has none, 1 was", "line 2 is odd, 2 has none, 2 was"),
+        (
+            "line {n} is odd, {n} has none, {n} was",
+            "line 1 is odd, 1 has none, 1 was",
+            "line 2 is odd, 2 has none, 2 was",
+        ),
         ("({n} item(s))", "(1 item(s))", "(2 item(s))"),
         ("{{n}} calls, {n} addresses", "{n} calls, 1 address", "{n} calls, 2 addresses"),
     ],

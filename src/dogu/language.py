@@ -22,7 +22,8 @@ _IDEOGRAPHIC = ("ja", "zh-CN", "zh-TW")  # they part the words of a list with �
 _FULL_WIDTH_ENDS = tuple("。！？：；）」』")
 # "{count} more files were": a field, perhaps a word, a noun of many, perhaps its verb.
 _COUNTED = re.compile(
-    r"((?<!\{)\{(\w+)[^{}]*\})((?: [a-z-]{4,})?) ([a-z]{3,}?)(ies|(?<=[cs]h|.x|ss)es|(?<!s)s)\b(?!\()( are| were| have)?"
+    r"((?<!\{)\{(\w+)[^{}]*\})((?: [a-z-]{4,})?) ([a-z]{3,}?)"
+    r"(ies|(?<=[cs]h|.x|ss)es|(?<!s)s)\b(?!\()( are| were| have)?"
 )
 _FOR_ONE = {"ies": "y", " are": " is", " were": " was", " have": " has"}
 _VARIABLES = ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")
