@@ -165,3 +165,22 @@ def test_what_can_be_parsed_but_for_a_garbling_is_not_written_with_it(path: str,
 
 def test_what_breaks_a_file_by_itself_is_written_as_it_is_meant() -> None:
     assert written("def f():\n    a()\n", "    a()\n", "    try:\n        a()\n", "a.py") is not None
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "line"),
+    [
+        ("p.toml", 'name = "a"\nrequires = ">=3.7"\n', 'requires = ">=3.8"'),
+        ("a.md", "# Backends need an [API](https://a.b)\n", "# [An API](https://a.b)"),
+        ("a.adoc", "全て完了するまで64msかかる\n", "全て完了するまで64msかかります"),
+    ],
+)
+def test_one_plus_before_a_line_that_changes_is_a_diff_s(path: str, old: str, line: str) -> None:
+    head = "".join(old.splitlines(keepends=True)[:-1])
+    assert written(f"{old}end\n", old, f"{head}+{line}\n", path) is None
+    assert written(f"{old}end\n", old, f"{head}{line}\n", path) == f"{head}{line}\nend\n"
+
+
+def test_a_plus_may_begin_a_line_of_text_that_says_something_else() -> None:
+    old, new = "Call the office.\n", "+49 30 1234\n"
+    assert written(f"{old}end\n", old, new, "a.md") == f"{new}end\n"

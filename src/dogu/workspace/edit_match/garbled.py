@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from html import unescape
 from pathlib import PurePath
 
+from dogu.workspace.diff import changed_ranges
 from dogu.workspace.edit_match.alignment import is_comment_mark, word_chars
 from dogu.workspace.edit_match.indentation import indent_of
 from dogu.workspace.edit_match.result import Replacement
@@ -105,6 +106,7 @@ _OPEN_STRING = re.compile(
 )
 _LIST_MARKS = (".", ")", "")
 _ADDED = re.compile(r"^\+", re.MULTILINE)
+_WORD_OR_SIGN = re.compile(r"[A-Za-z0-9_]+|\S")
 _ITEM = re.compile(r"\+ \S")
 _GUTTER = re.compile(r"([^\w\s]{1,3} )")
 _WIDE_SIGN = re.compile("[（），：；！？]")
@@ -223,7 +225,17 @@ def _is_diff(old: str, new: str, text: str, *, is_code: bool) -> bool:
     if is_shared and signs <= {*"+- "} and (is_code or len(signs) > 1 or not all(map(_ITEM.match, added))):
         return True
     plus = [line for line in added if line[1:2] != "+" and (is_code or not _ITEM.match(line))]
-    return signs == {"+"} and len(plus) > len(added) // 2 and (is_code or len(plus) > 1 or plus[0][1:3].isspace())
+    if signs != {"+"} or len(plus) <= len(added) // 2:
+        return False
+    gone = {*old.split("\n")} - {*new.split("\n")}
+    return is_code or len(plus) > 1 or plus[0][1:3].isspace() or any(_is_like(plus[0][1:], line) for line in gone)
+
+
+def _is_like(ours: str, theirs: str) -> bool:
+    """Whether a line has half of its words and signs from another one, in order."""
+    mine, other = _WORD_OR_SIGN.findall(ours), _WORD_OR_SIGN.findall(theirs)
+    changed = sum(each.old_end - each.old_start for each in changed_ranges(mine, other))
+    return 2 * changed <= len(mine)
 
 
 def _gutter(old: str, new: str, prose: str) -> str:
