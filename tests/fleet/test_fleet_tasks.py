@@ -13,6 +13,7 @@ from dogu.cli import main
 from dogu.contract import ToolError
 from dogu.fleet.driver import Driver, run
 from dogu.fleet.engine import Engine, Tasks
+from dogu.fleet.export import export
 from dogu.fleet.limits import SharedLimits
 from dogu.fleet.plan import Plan
 from dogu.fleet.progress import row_line
@@ -173,6 +174,14 @@ def test_settings_that_cant_be_used_begin_no_task(
     assert "s.json" in capsys.readouterr().err
     with Fleet.open(str(tmp_path / "out")) as fleet:
         assert fleet.counts().queued == 1
+
+
+def test_a_table_of_what_isnt_done_yet_has_its_columns(tmp_path: Path) -> None:
+    Fleet.create(str(tmp_path / "out"), Plan(), [Task("a", "x")]).close()
+    parts: list[bytes] = []
+    with Fleet.open(str(tmp_path / "out")) as fleet:
+        export(fleet, "csv", parts.append)
+    assert b"".join(parts).startswith(b"id,group,model,passed,")
 
 
 def test_a_patch_too_long_to_be_read_is_shown_in_parts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

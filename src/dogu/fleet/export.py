@@ -138,18 +138,18 @@ def flat(row: Row) -> dict[str, Any]:
     }
 
 
+_COLUMNS = (*flat(Row("", None, Reason.DONE)),)
+
+
 def _write_csv(fleet: Fleet, write: Write) -> None:
     class _Text:
         def write(self, text: str) -> object:
             return write(text.encode("utf-8", "replace"))
 
-    writer: csv.DictWriter[str] | None = None
+    writer = csv.DictWriter(_Text(), _COLUMNS)
+    writer.writeheader()
     for row in fleet.rows():
-        values = flat(row)
-        if writer is None:
-            writer = csv.DictWriter(_Text(), values)
-            writer.writeheader()
-        writer.writerow({name: _unformulated(value) for name, value in values.items()})
+        writer.writerow({name: _unformulated(value) for name, value in flat(row).items()})
 
 
 def _unformulated(value: Any) -> Any:
@@ -166,7 +166,7 @@ def _write_parquet(fleet: Fleet, write: Write) -> None:
         message = told("Parquet needs pyarrow, which isn't installed: {command}", command=command)
         raise ToolError(ErrorKind.INVALID_ARGUMENTS, message) from None
     sink: Any = arrow.BufferOutputStream()
-    schema = arrow.schema([(name, _arrow_type(arrow, name)) for name in (*flat(Row("", None, Reason.DONE)), "patch")])
+    schema = arrow.schema([(name, _arrow_type(arrow, name)) for name in (*_COLUMNS, "patch")])
     with parquet.ParquetWriter(sink, schema, compression="zstd") as writer:
         for batch in _batches({**flat(row), "patch": patch_text(fleet, row)} for row in fleet.rows()):
             writer.write_table(arrow.Table.from_pylist(batch, schema))
