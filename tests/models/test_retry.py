@@ -110,3 +110,20 @@ async def test_what_happened_stands_alone_beside_the_message_with_the_advice(tri
     assert (raised.value.fact, raised.value.message) == (fact, f"{fact} Set k.")
     raised.value.redact(lambda text: text.replace("k.", "[key]"))
     assert "k." not in raised.value.fact + raised.value.message
+
+
+@pytest.mark.anyio
+async def test_what_a_server_says_without_a_full_stop_gets_one_where_more_follows() -> None:
+    async def attempt(hint: str) -> AsyncGenerator[ModelEvent, None]:
+        raise ModelError(ModelErrorKind.RATE_LIMIT, "It says: slow down", most_tries=2)
+        yield TextDelta("")
+
+    heard: list[ModelEvent] = []
+
+    async def hear() -> None:
+        async for event in with_retries(attempt, POLICY):
+            heard.append(event)
+
+    with pytest.raises(ModelError, match=r"^It says: slow down\. Tried 2 times\.$"):
+        await hear()
+    assert [event.reason for event in heard if isinstance(event, Retrying)] == ["It says: slow down."]

@@ -176,7 +176,7 @@ def _advice(server: McpServer) -> str:
         return say("Log in: dogu mcp-servers login {alias}", alias=entry.alias)
     if "there is no such program" in problem:
         return say("Install {program}, or write its full path as the entry's command.", program=entry.command)
-    if "did not answer" in problem:
+    if "did not answer" in problem and entry.command:
         return say("Is it an MCP server? Run by hand, it should wait for messages and print nothing else.")
     if entry.command:
         return say("Run it by hand, in its entry's folder and with its variables, to see what it says.")

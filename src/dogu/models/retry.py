@@ -71,7 +71,7 @@ async def with_retries(attempt: Attempt, policy: RetryPolicy) -> AsyncGenerator[
             failure = error
 
         hint = failure.hint
-        yield Retrying(failure.message, delay_s, number, most or 0, failure.asks_to_wait)
+        yield Retrying(_closed(failure.message), delay_s, number, most or 0, failure.asks_to_wait)
         await anyio.sleep(delay_s)
 
 
@@ -85,8 +85,7 @@ def _final(error: ModelError, tries: int, for_s: float) -> ModelError:
         more.append(told("Tried {tries} times.", tries=tries))
     if told_s is not None and error.is_retryable:
         more.append(told("The server asks to wait {time}.", time=_spoken(told_s)))
-    is_open = (more or error.advice) and error.fact[-1:].isalnum()  # a server's words
-    fact = joined(" ", [error.fact + "." if is_open else error.fact, *more])
+    fact = joined(" ", [_closed(error.fact) if more or error.advice else error.fact, *more])
     message = joined(" ", [fact, error.advice]) if error.advice else fact
     is_long = error.kind is ModelErrorKind.RATE_LIMIT and told_s is not None and told_s >= _LONG_S
     kind = ModelErrorKind.QUOTA if is_long else error.kind
@@ -94,6 +93,11 @@ def _final(error: ModelError, tries: int, for_s: float) -> ModelError:
     final.fact, final.advice = fact, error.advice
     final.__traceback__ = error.__traceback__
     return final
+
+
+def _closed(words: str) -> str:
+    """End with a full stop what a server said without one: more follows."""
+    return words + "." if words[-1:].isalnum() else words
 
 
 def _spoken(seconds: float) -> str:

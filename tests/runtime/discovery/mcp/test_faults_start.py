@@ -8,13 +8,16 @@ from contextlib import suppress
 from pathlib import Path
 
 import anyio
+import httpx2
 import pytest
 
 import dogu
 from dogu.contract import ErrorKind
+from dogu.language import say, speak, told
 from dogu.runtime.discovery.mcp.entries import read_entries
 from dogu.runtime.discovery.mcp.host import Host
 from dogu.runtime.discovery.mcp.servers import mcp_tools
+from dogu.runtime.discovery.mcp.work import reason_of, with_tail
 from runtime.discovery.hostile import bad_tools, becomes_true, failure_of, gone, good_works, note_of, opened, result_of
 
 pytestmark = pytest.mark.anyio
@@ -37,6 +40,16 @@ async def test_a_server_that_can_t_start_is_told_and_the_others_work(tmp_path: P
         assert "the MCP server bad, which is not running: " in why
         assert told in why
         assert "did you mean" in failure_of(await result_of(runtime, "good__bad"), ErrorKind.UNKNOWN_TOOL).lower()
+
+
+def test_why_a_server_fails_is_said_in_the_user_s_language(english_again: None) -> None:
+    missing = reason_of(FileNotFoundError(2, told("there is no such program"), "/no/such"))
+    ended = with_tail(missing, None)
+    speak("ja")
+    assert (say(ended), say(reason_of(httpx2.ReadTimeout("")))) == (
+        "そのプログラムがありません: /no/such",
+        "時間内に応答がありませんでした",
+    )
 
 
 async def test_a_server_that_couldn_t_start_is_tried_again(tmp_path: Path):

@@ -11,7 +11,7 @@ import anyio
 from pydantic import ValidationError
 
 from dogu.contract import ErrorKind, JsonObject, ToolError
-from dogu.language import told
+from dogu.language import joined, told
 from dogu.runtime.discovery.mcp.answers import Clock
 from dogu.runtime.discovery.mcp.session import FAILURES
 
@@ -172,7 +172,7 @@ def _is_lost(error: BaseException) -> bool:
 def with_tail(what: str, connection: Connection | None) -> str:
     """Return what happened, and the end of what the server wrote to standard error."""
     tail = connection.stderr_tail() if connection is not None else ""
-    return f"{what}. Its standard error ends so:\n{tail}" if tail else what
+    return joined("\n", (told("{what}. Its standard error ends so:", what=what), tail)) if tail else what
 
 
 def _wrong_in(error: ValidationError) -> list[str]:
@@ -186,7 +186,7 @@ def _wrong_in(error: ValidationError) -> list[str]:
 def reason_of(error: BaseException) -> str:
     """Return what happened, in one line."""
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+        return joined(": ", (error.strerror, str(error.filename))) if error.filename else error.strerror
     if isinstance(error, ValidationError):
         return told("its answer is no {kind}: {wrong}", kind=error.title, wrong="; ".join(_wrong_in(error)))
     if not str(error).strip() and type(error).__name__.endswith("Timeout"):  # an HTTP library's
