@@ -13,7 +13,8 @@ import msgspec
 import pytest
 from hypothesis import given, strategies
 
-from dogu.app.settings_command import SECRET_KEYS
+from dogu.app import Options
+from dogu.app.settings_command import SECRET_KEYS, SettingsCommand
 from dogu.settings import Settings, SettingsError, Trust, load_settings, record_trust, trust_of
 from dogu.settings.about import ABOUT
 from dogu.settings.json import JsonError, parse_json_with_comments
@@ -618,6 +619,16 @@ def test_no_key_is_documented_that_does_not_exist() -> None:
 def test_every_key_that_is_listed_says_what_it_is_for() -> None:
     assert set(ABOUT) == {key.name for key in KEYS} - {*SECRET_KEYS}
     assert not [words for words in ABOUT.values() if not 10 <= len(words) <= 70]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("model.nme", "There is no setting model.nme. Did you mean model.name?"), ("x", "There is no setting x.")],
+)
+async def test_a_misspelled_setting_is_told_with_the_nearest(name: str, told: str) -> None:
+    said = await SettingsCommand(Options()).run(f"{name} foo")
+    assert (said.text, said.is_failure) == (told, True)
 
 
 def test_the_parts_of_settings_are_imported_by_settings_alone() -> None:

@@ -20,6 +20,7 @@ from dogu.settings import values as takes
 from dogu.settings.about import ABOUT
 from dogu.settings.edit import edit_settings_file, with_setting
 from dogu.settings.keys import KEYS, Key
+from dogu.settings.unknown import nearest_key
 
 # Secrets may stand in all of these; hooks are a file's own.
 SECRET_KEYS = (
@@ -102,7 +103,7 @@ class SettingsCommand:
         key = next((key for key in KEYS if name in (key.name, *key.also)), None)
         if name and (key is None or key.name in SECRET_KEYS):
             told = say("It may hold a secret: change it in {file}.", file=self._file)
-            return Said(told if key else say("There is no setting {name}.", name=name), is_failure=True)
+            return Said(told if key else _no_setting(name), is_failure=True)
         try:
             if key is not None and written.strip():
                 return await to_thread.run_sync(self._change, key, written.strip())
@@ -186,3 +187,10 @@ def _choices(key: Key) -> Sequence[Any]:
 
 def _shown(value: object) -> str:
     return value if isinstance(value, str) and value else "–" if value in (None, "") else takes.shown(value)
+
+
+def _no_setting(name: str) -> str:
+    nearest = nearest_key(name, [key.name for key in KEYS])
+    if nearest:
+        return say("There is no setting {name}. Did you mean {nearest}?", name=name, nearest=nearest)
+    return say("There is no setting {name}.", name=name)

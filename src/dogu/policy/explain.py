@@ -62,7 +62,11 @@ def verdict_text(verdict: Verdict) -> str:
     words = {decision: _words(decision) for decision in Decision}
     widest = max(map(width, words.values()))
     lines = [
-        say("verdict: {verdict}  (gate: {gate})", verdict=words[verdict.decision], gate=words[verdict.gate]),
+        say(
+            "verdict: {verdict}  (restrictions alone: {gate})",
+            verdict=words[verdict.decision],
+            gate=words[verdict.gate],
+        ),
         say("because: {reason}", reason=say(verdict.reason)),
     ]
     for each in verdict.commands:

@@ -42,7 +42,7 @@ def unknown_key_problem(name: str, value: Any, known: Sequence[str]) -> UnknownK
         return UnknownKey(message, is_restriction=True)
     if has_no_effect(name) or restriction_of(name, ...) is not None:
         return None
-    hint = _nearest(name, known)
+    hint = nearest_key(name, known)
     for deeper in (name, *_names_within(value, name)):
         if looks_like_a_restriction(deeper, known) or _is_guarded(name, value):
             meant = hint if hint in _LISTS else told("tools.core or tools.exclude")
@@ -68,7 +68,7 @@ def looks_like_a_restriction(name: str, known: Sequence[str]) -> bool:
     last = _plain(name.rpartition(".")[2])
     if any(word in plain for word in _RESTRICTING_WORDS) or last in _RESTRICTING_NAMES:
         return True
-    return _nearest(name, known) in _LISTS
+    return nearest_key(name, known) in _LISTS
 
 
 def _names_within(value: Any, prefix: str) -> Iterator[str]:
@@ -78,7 +78,8 @@ def _names_within(value: Any, prefix: str) -> Iterator[str]:
             yield from _names_within(inner, f"{prefix}.{name}")
 
 
-def _nearest(name: str, known: Sequence[str]) -> str:
+def nearest_key(name: str, known: Sequence[str]) -> str:
+    """Return the known key that a name misspells, or ''."""
     from difflib import get_close_matches
 
     by_plain = {_plain(spelling): spelling for spelling in known}
