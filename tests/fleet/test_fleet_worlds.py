@@ -546,3 +546,22 @@ def test_a_fleet_that_was_moved_makes_worlds_where_it_is(tmp_path: Path) -> None
     (tmp_path / "fleet").rename(tmp_path / "moved")
     world = make_world(task, str(tmp_path / "moved" / "tasks" / "t"), str(tmp_path / "moved"))
     assert git(Path(world.root), "log", "--format=%s").strip() == "first"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes")
+def test_a_pipe_where_git_looks_for_its_own_is_no_reason_to_wait(tmp_path: Path) -> None:
+    world = world_of(commit(tmp_path / "repo", {"a": b"1\n", ".gitignore": b"*.o\n"}), tmp_path)
+    root = Path(world.root)
+    (root / ".gitignore").unlink()
+    for name in ("sub", "inner"):
+        (root / name).mkdir()
+        (root / name / "new").write_bytes(b"2\n")
+    git(root / "inner", "init", "-q")
+    (root / "inner" / ".git" / "HEAD").unlink()
+    for name in (".gitignore", ".gitattributes", "sub/.gitignore", "inner/.git/HEAD", "inner/.git/commondir"):
+        os.mkfifo(root / name)
+    patched = []
+    working = Thread(target=lambda: patched.append(world.patch(str(tmp_path / "patch"))), daemon=True)
+    working.start()
+    working.join(60)
+    assert [patch.files for patch in patched] == [3]

@@ -22,8 +22,11 @@ from dogu.language import told
 
 LINK_MODE = "160000"
 RAW = "* -text -filter -working-tree-encoding -ident !diff\n"
-_GIT_TAKES_S = 1800.0  # a clone from far away may
+_GIT_TAKES_S = 600.0
+_REACHING_TAKES_S = 1800.0  # a clone from far away
 _LARGEST_FILE_BYTES = 1 << 30  # git has a changed file in memory, more than once
+# What git opens by itself in a folder, or in a repository within it, and would wait for if it were a pipe.
+_OPENED = frozenset((b".gitignore", b".gitattributes", b"HEAD", b"commondir"))
 _SAFE = tuple(
     word
     for setting in (
@@ -81,7 +84,9 @@ def run_git(
 
     Without other `variables` the user's settings don't count. Raises `WorldError` with git's own words.
     """
-    counts = _USERS_OWN if variables is None else _USERS_OWN_HERE
+    is_reaching = variables is not None and _OURS_ALONE.keys().isdisjoint(variables)
+    takes_s = _REACHING_TAKES_S if is_reaching else _GIT_TAKES_S
+    counts = _USERS_OWN_HERE if is_reaching else _USERS_OWN
     own = {name: value for name, value in os.environ.items() if counts.match(name)}
     try:
         done = subprocess.run(
@@ -91,11 +96,11 @@ def run_git(
             stdout=subprocess.PIPE if into is None else into,
             stderr=subprocess.PIPE,
             input=given,
-            timeout=_GIT_TAKES_S,
+            timeout=takes_s,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise WorldError(told("git took longer than {seconds:.0f} s", seconds=_GIT_TAKES_S)) from None
+        raise WorldError(told("git took longer than {seconds:.0f} s", seconds=takes_s)) from None
     except FileNotFoundError:
         raise WorldError(told("git isn't installed")) from None
     if check and (done.returncode or _LEFT_OUT.search(done.stderr)):
@@ -153,6 +158,7 @@ class Aside:
                 self._git("read-tree", f"--prefix={path}/", wanted)
             self._add(os.fsencode(name) for name in given)
         elif os.listdir(self._root):
+            self._remove_pipes()
             self._add(self._found(""))  # there is no index yet
         else:
             return _EMPTY_TREE
@@ -165,6 +171,7 @@ class Aside:
         """
         with suppress(FileNotFoundError):
             os.unlink(os.path.join(self._place, "index"))  # of what was there before
+        self._remove_pipes()
         rows = rows_in(b"" if base == _EMPTY_TREE else self._git("ls-tree", "-r", "-z", "--full-tree", base))
         links = {path: what for path, what in rows.items() if what.startswith(LINK_MODE)}
         found = set(self._found("", "--exclude-standard"))
@@ -185,6 +192,19 @@ class Aside:
             self._diff(base, file)
             changes, _ = _read_patch(file)
         return changes
+
+    def _remove_pipes(self) -> None:
+        """Take away what git would wait for, and no patch holds: pipes and devices where it looks for its own files."""
+        folders = [os.fsencode(self._root)]
+        while folders:
+            folder = folders.pop()
+            with suppress(OSError), os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        if os.path.basename(folder) != b".git":
+                            folders.append(entry.path)
+                    elif entry.name in _OPENED and not entry.is_symlink() and not entry.is_file():
+                        os.unlink(entry.path)
 
     def _check_sizes(self, new: Iterable[bytes]) -> None:
         """Raise `WorldError` for a file that is larger than git can hold in a patch, before it reads all of it."""
