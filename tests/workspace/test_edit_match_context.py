@@ -360,3 +360,20 @@ def test_blanks_between_ideographs_and_brackets_of_a_head_may_be_otherwise_where
     text = "count = read_all(source)\nwhile ((p = search(p, (s + n) - p)) != NULL) {\n  p += count;\n  next(p, count);\n}\n"
     old = text.replace("(s + n) - p", "s + n - p")
     assert written(text, old, old.replace("p += count", "p++")) == text.replace("p += count", "p++")
+
+
+def test_lines_that_end_with_a_blank_one_go_before_a_comment_that_old_string_leaves_out() -> None:
+    text = "connect_all(docker)\n\n# only where it is known\nif network in known:\n    network.connect(own)\n"
+    old, added = text.replace("# only where it is known\n", ""), "if host in known:\n    host.close()\n"
+    head = "connect_all(docker)\n\n"
+    assert written(text, old, old.replace(head, f"{head}{added}\n"), "a.py") == text.replace(head, f"{head}{added}\n")
+    assert written(text, old, old.replace(head, f"{head}{added}"), "a.py") is None  # the comment may be on either
+
+
+def test_a_line_goes_on_in_lines_below_where_old_string_leaves_out_the_comment_above_it() -> None:
+    line = "  let fallback = isUndefined(given) ? config.fallback[key] : given\n"
+    text = f"  const states = useRef({{}}).current\n\n  // from the option, or from the provider\n{line}  use(fallback, states)\n"
+    old = text.replace("  // from the option, or from the provider\n", "")
+    longer = "  let fallback = isUndefined(given)\n    ? config.fallback?.[key]\n    : given\n"
+    assert written(text, old, old.replace(line, longer), "a.ts") == text.replace(line, longer)
+    assert written(text, old, old.replace(line, f"  const more = []\n{longer}"), "a.ts") is None

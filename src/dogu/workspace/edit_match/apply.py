@@ -278,7 +278,10 @@ class _Weaver:
         if not body:
             return []
         if not goes_below and any(line.strip() for line in between):
-            raise UncleanError("lines are added where the file has a comment that old_string doesn't have")
+            if body[-1].strip() or not all(line.strip() for line in between):
+                raise UncleanError("lines are added where the file has a comment that old_string doesn't have")
+            # The comment leads the line below, and a blank line ends the new ones.
+            return [self._before(above + 1, body)]
         if between and not goes_below and self._goes_on_above(above, below, body, len(between)):
             body = body[: -len(between)]  # the file's blank lines are those that `new` has below
         elif goes_below or (between and self._belongs_below(above, below, body)):

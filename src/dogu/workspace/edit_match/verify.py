@@ -59,7 +59,9 @@ def check_continued(place: Place, pieces: Sequence[Replacement]) -> None:
 
 
 def _check_skipped(place: Place, pieces: Sequence[Replacement]) -> None:
-    """Lines aren't added beside a line of the file that `old` leaves out: they may be meant for it."""
+    """Lines aren't added beside a line of the file that `old` leaves out: they may be meant for it. Before a blank line
+    that they bring they aren't, nor behind a line that stays in part where it was.
+    """
     text = place.text
     for left, right in pairwise(place.units):
         if right.start - left.end > 1 and text[left.end : right.start].strip():
@@ -68,7 +70,10 @@ def _check_skipped(place: Place, pieces: Sequence[Replacement]) -> None:
             for piece in pieces:
                 if not skipped.isdisjoint(map(fold, piece.body.split("\n"))):
                     raise UncleanError("new_string brings a line that the file has there, and old_string hasn't")
-                replaced = text[piece.start : piece.end]
+                replaced, first = text[piece.start : piece.end], piece.body.partition("\n")[0]
+                is_parted = piece.body.endswith("\n\n") and not text[start : piece.end].strip()
+                if is_parted or (piece.start == end + 1 and first.strip() and replaced.startswith(first.rstrip())):
+                    continue
                 if piece.start <= end + 1 and piece.end >= start and replaced.count("\n") < piece.body.count("\n"):
                     raise UncleanError("lines are added beside a line of the file that old_string doesn't have")
 
