@@ -237,14 +237,14 @@ class _Matcher:
         A short line must stand there as it was sent, and so must what only takes text away.
         """
         (start, end), old, new = found.spans[0], *(found.read or wanted[:2])
-        if {*found.forgiven} <= {TRAILING} or len(found.spans) > 1 or old in self._text:
+        if {*found.forgiven} <= {TRAILING} or len(found.spans) > 1 or wanted.old in self._text:
             return None
         low = min([start, *(piece.start for piece in found.replacements)])
         high = max([end, *(piece.end for piece in found.replacements)])
         moved = [Replacement(piece.start - low, piece.end - low, piece.body) for piece in found.replacements]
         made = spliced(self._text[low:high], moved)
         is_there = f"\n{new}\n" in f"\n{self._text}\n"
-        for text in {made, new}:
+        for text in {made, new, wanted.new}:
             key = fold(text)
             if word_chars(key) < _TELLING_CHARS or key == fold(old):
                 continue
@@ -252,7 +252,7 @@ class _Matcher:
             for place in folded_places(self._folded, text, at_most=_MOST_MADE) if is_there or not is_short else ():
                 if self._text.count("\n", place.start, place.end) != text.strip().count("\n"):
                     continue
-                is_beside = place.end <= start or end <= place.start
+                is_beside = (place.end <= start or end <= place.start) and old not in self._text
                 is_around = place.start <= start and end <= place.end and len(key) > len(fold(self._text[start:end]))
                 if is_beside or is_around or (text is not made and key not in fold(old)):
                     reason = "new_string is there already; was this edit made before?"
@@ -335,7 +335,9 @@ class _Matcher:
     def _requoted(self, wanted: Wanted, *, is_found: bool = False) -> Outcome:
         from dogu.workspace.edit_match.quoted import requoted  # as above
 
-        ways = [*requoted(LineIndex(self._folded), wanted.old, wanted.new)] if wanted.expected in (1, None) else []
+        ways = requoted(LineIndex(self._folded), wanted.old, wanted.new) if wanted.expected in (1, None) else []
+        if isinstance(ways, Refused):
+            return ways
         if is_found:
             ways = [way for way in ways if _full_lines(way.old) != _full_lines(wanted.old)]
         return self._agreed(ways, wanted, lambda way: self._exact(way) or self._normalised(way) or self._near(way))
@@ -362,10 +364,18 @@ class _Matcher:
             or self._elided(wanted)
             or self._requoted(wanted)
             or self._near(wanted)
-            or self._agreed(ways, sent, self._elided)
-            or self._agreed(ways, sent, self._requoted)
-            or self._agreed(ways, sent, self._near)
+            or self._agreed(self._strange(ways, sent.old), sent, self._elided)
+            or self._agreed(self._strange(ways, sent.old), sent, self._requoted)
+            or self._agreed(self._strange(ways, sent.old), sent, self._near)
         )
+
+    def _strange(self, ways: Sequence[Reading], old: str) -> list[Reading]:
+        """Return the readings of what the file doesn't have as it was sent: a line of words that it has so isn't
+        garbled.
+        """
+        sent = {line for line in map(str.strip, old.split("\n")) if word_chars(line)}
+        alike = sent.intersection(map(str.strip, self._text.split("\n"))) if ways else set[str]()
+        return [way for way in ways if alike <= {*map(str.strip, way.old.split("\n"))}]
 
     def _agreed(self, ways: Sequence[Reading], wanted: Wanted, find: Callable[[Wanted], Outcome]) -> Outcome:
         """Find the strings as one of `ways` reads them; refuse where ways that fit lead to different texts."""

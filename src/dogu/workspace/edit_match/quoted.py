@@ -23,6 +23,7 @@ from dogu.workspace.edit_match.alignment import opened, word_chars
 from dogu.workspace.edit_match.apply import split_lines
 from dogu.workspace.edit_match.indentation import OPENERS, indent_of
 from dogu.workspace.edit_match.nearest import LineIndex, starts_of
+from dogu.workspace.edit_match.result import Refused, Why
 from dogu.workspace.edit_match.rows import opcodes
 from dogu.workspace.edit_match.slips import (
     OTHERWISE,
@@ -132,24 +133,40 @@ class _Quote:
         return None
 
 
-def requoted(index: LineIndex, old: str, new: str) -> Iterator[Reading]:
-    """Yield both strings with what `old` has otherwise than the file as the file has it, for each place it may be."""
+def requoted(index: LineIndex, old: str, new: str) -> list[Reading] | Refused:
+    """Return both strings with what `old` has otherwise than the file as the file has it, for each place it may be;
+    refuse where every one has a rival.
+    """
     quote = _quote(old, new)
     if not _FEWEST_LINES <= len(quote.rows) <= _MOST_LINES:
-        return
+        return []
     ends = ["\n" * (old.endswith("\n") and (end or new.endswith("\n"))) for end in (True, False)]
-    known: dict[tuple[_Step, ...], tuple[str, str, str] | None] = {}
+    places = _places(index, quote)
+    rivals = [place for place in places if place.is_rival]
+    found: list[Reading] = []
+    spans: set[tuple[int, int]] = set()
+    for place in places:
+        if place.read is None:
+            continue
+        nearer = [rival for rival in rivals if rival.is_nearer(place)]
+        spans |= {each.span for each in (place, *nearer) if nearer}
+        if not nearer:
+            slip, ours, theirs = place.read
+            found.append(Reading(STAGE, slip, ours + ends[0], theirs + ends[1], True))
+    if found or not spans:
+        return found
+    return Refused(Why.AMBIGUOUS, STAGE, "more than one place is nearly the same", tuple(sorted(spans)))
+
+
+def _places(index: LineIndex, quote: _Quote) -> list[_Place]:
+    """Return the places that come into question, each with the fewest lines of the file that it can be read with."""
+    known: dict[tuple[_Step, ...], _Place] = {}
     for start in starts_of(index, quote.keys):
         for reach in _REACHES:
             place = _Place(index, quote, start, reach)
-            if place.steps in known:
-                read = None
-            else:
-                read = known[place.steps] = place.read()
-            if read is not None:
-                yield Reading(STAGE, read[0], read[1] + ends[0], read[2] + ends[1], True)
-            if known[place.steps] is not None:
+            if known.setdefault(place.steps, place).read is not None:
                 break
+    return [*known.values()]
 
 
 def _quote(old: str, new: str) -> _Quote:
@@ -180,9 +197,37 @@ class _Place:
                 steps[-1] = steps[-1]._replace(i2=i2, f2=low + f2)
             else:
                 steps.append(_Step(i1, i2, low + f1, low + f2))
-        bounded = map(self._bounded, self._with_swapped(steps))
+        bounded = map(self._bounded, self._with_swapped(self._closed(steps)))
         self.steps = tuple(step for step in bounded if step.rows or step.numbers)
 
+    @property
+    def is_rival(self) -> bool:
+        """Whether `old` may mean the place though it doesn't quote it: all that goes is just so, the rest alike."""
+        gone = {*range(len(self._quote.rows))} - self._quote.stays.keys()
+        return self.read is None and gone <= self._exact.keys() and all(map(self._is_alike, self.steps))
+
+    def _is_alike(self, step: _Step) -> bool:
+        return len(step.rows) == len(step.numbers) and all(map(are_alike, *self._both(step)))
+
+    def is_nearer(self, other: _Place) -> bool:
+        """Whether as little is otherwise here as at the other place, or far less where the two share lines."""
+        is_apart = self._exact.items().isdisjoint(other._exact.items())
+        return self.cost <= other.cost if is_apart else 2 * self.cost < other.cost
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Where the place is in the text."""
+        numbers = [*self._exact.values(), *(number for step in self.steps for number in step.numbers)]
+        return self._index.starts[min(numbers)], self._index.ends[max(numbers)]
+
+    @cached_property
+    def cost(self) -> int:
+        """How many characters of `old` and of the file have no counterpart."""
+        ours, theirs = self._quote.keys, self._index.keys
+        both = (("\n".join(ours[i1:i2]), "\n".join(theirs[f1:f2])) for i1, i2, f1, f2 in self.steps)
+        return sum(Indel.distance(*each) for each in both)
+
+    @cached_property
     def read(self) -> tuple[str, str, str] | None:
         """Return what is forgiven and both strings; None where `old` says something else."""
         if sum(len(step.rows) for step in self.steps) > _MOST_OTHERWISE or not self._is_placed():
@@ -206,6 +251,19 @@ class _Place:
         return ("; ".join(forgiven), "\n".join(ours), "\n".join(theirs)) if forgiven else None
 
     # where it is
+
+    def _closed(self, steps: list[_Step]) -> list[_Step]:
+        """Return the steps, where the end of `old` is just so as many lines below the last one as rows are otherwise:
+        a brace closes what it is next to.
+        """
+        if not steps:
+            return steps
+        i1, i2, f1, f2 = steps[-1]
+        end, tail = f1 + i2 - i1, self._quote.keys[i2:]
+        if i1 == i2 or end >= f2 or not tail or tail != self._index.keys[end : end + len(tail)]:
+            return steps
+        self._exact |= {row: end + row - i2 for row in range(i2, len(self._quote.keys))}
+        return [*steps[:-1], _Step(i1, i2, f1, end)]
 
     def _with_swapped(self, steps: list[_Step]) -> list[_Step]:
         """Return the steps, with one for two that have the same lines in another order."""
@@ -297,6 +355,8 @@ class _Place:
         i1, i2, f1, f2 = step
         if f1 == f2:
             return self._is_invented(step)
+        if self._stands(step):  # what the file has isn't had otherwise
+            return False
         if are_permuted(*self._both(step)) or self._are_wrapped(step):
             return True
         if i2 - i1 == f2 - f1:
@@ -304,6 +364,11 @@ class _Place:
         ours, theirs = self._quote.keys[i1:i2], self._index.keys[f1:f2]
         is_within = i1 > 0 and i2 <= self._quote.last and self._quote.is_together(i1 - 1, i2)
         return is_within and Indel.normalized_similarity("".join(ours), "".join(theirs)) >= _LEAST_ALIKE_APART
+
+    def _stands(self, step: _Step) -> bool:
+        """Whether the file has the rows somewhere as they are, one behind the other."""
+        keys, rows = self._index.keys, self._quote.keys[step.i1 : step.i2]
+        return any(key == rows[0] and keys[at : at + len(rows)] == rows for at, key in enumerate(keys))
 
     def _is_invented(self, step: _Step) -> bool:
         """Whether the rows are comments that the file lacks."""
