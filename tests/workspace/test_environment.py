@@ -21,6 +21,7 @@ def test_the_documented_variables_are_set_and_pagers_are_off() -> None:
     assert environment["GEMINI_CLI"] == "1"
     assert environment["DOGU"] == "1"
     assert environment["PAGER"] == environment["GIT_PAGER"] == "cat"
+    assert environment["GIT_OPTIONAL_LOCKS"] == "0"
     assert environment["TERM"] == "dumb"
     assert not [name for name in environment if name.startswith("GIT_CONFIG")]
 

@@ -71,6 +71,7 @@ _SET = {
     "TERM": "dumb",
     "PAGER": "cat",
     "GIT_PAGER": "cat",
+    "GIT_OPTIONAL_LOCKS": "0",  # else `git status` writes .git/index anew: a change to keep and to undo, of no use
     "MANPAGER": "cat",
     "SYSTEMD_PAGER": "cat",
 }

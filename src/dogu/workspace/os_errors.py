@@ -34,7 +34,6 @@ _LIMITS = {
     errno.EFBIG: sentence("A file would be larger than a limit allows (ulimit -f)."),
     errno.ENOSPC: sentence("No space is left on the disk: free some, then try again."),
     errno.EDQUOT: sentence("Your disk quota is used up: free some space, then try again."),
-    errno.EROFS: sentence("The file system is read-only: nothing can be written there."),
     errno.EAGAIN: sentence("No more processes or threads may be started: the machine's limit, or yours (ulimit -u)."),
 }
 _NO_FOLDER = sentence("No temporary folder can be written to: set TMPDIR to one.")

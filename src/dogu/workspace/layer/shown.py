@@ -48,7 +48,7 @@ def _summary(changes: Sequence[StagedChange], files: Sequence[StagedChange], dif
         if len(files) <= _MOST_DIFFS:
             lines = [line for diff in diffs for line in diff.unified.splitlines() if line[:3] not in ("+++", "---")]
             added, removed = (sum(line.startswith(sign) for line in lines) for sign in "+-")
-            words.append(f"+{added} -{removed}")
+            words += [f"+{added} -{removed}"] if added or removed else []
     if gone:
         words.append(told("{count} deleted", count=f"{gone:,}"))
     if moved := sum(bool(change.moved_from) for change in changes):
