@@ -565,3 +565,12 @@ def test_a_pipe_where_git_looks_for_its_own_is_no_reason_to_wait(tmp_path: Path)
     working.start()
     working.join(60)
     assert [patch.files for patch in patched] == [3]
+
+
+def test_what_a_killed_fleet_left_half_cloned_is_taken_away_and_cloned_by_another_name(tmp_path: Path) -> None:
+    repo = commit(tmp_path / "repo", {"a.txt": b"one\n"})
+    world_of(repo, tmp_path)
+    (store,) = tmp_path.glob("**/repos/*.git")
+    store.rename(f"{store}.01234567.new")
+    world_of(repo, tmp_path)
+    assert [path.name for path in store.parent.iterdir() if path.suffix in (".git", ".new")] == [store.name]

@@ -215,8 +215,12 @@ def store_of(task: Task, stores: str) -> str:
     with open(os.path.join(stores, f"{name}.lock"), "w", encoding="utf-8") as lock:
         fs.flock(lock.fileno(), fs.LOCK_EX)
         if not os.path.isdir(store):
-            unfinished = f"{store}.new"
-            _remove(unfinished)
+            for left in os.listdir(stores):
+                if left.startswith(f"{name}.") and left.endswith(".new"):
+                    with suppress(OSError):
+                        _remove(os.path.join(stores, left))
+            # A git whose driver was killed lives on, and takes away what it was making once it fails: by its own name.
+            unfinished = f"{store}.{os.urandom(4).hex()}.new"
             words = ["clone", "--quiet", "--mirror", "--template=", "--", repo, unfinished]
             run_git(words, stores, variables={})
             # Where each object is a file of its own, every task's checkout takes many times as long.
