@@ -212,3 +212,12 @@ def numbered(text: str) -> str:
 
 def fenced(text: str) -> str:
     return f"```c\n{text}```\n"
+
+
+def test_what_stays_behind_lines_left_out_may_stand_elsewhere_too() -> None:
+    text = "def a\n  one\nend\n\ndef b(k)\n  two\nend\n\ndef c\n  three\nend\n\n"
+    old, new = "def b(k)\n  # ...\nend\n\n", "def b(key)\n  # ...\nend\n\n"
+    assert after(text, old, new, "a.rb") == text.replace("b(k)", "b(key)")
+    assert is_refused(text, old, old.replace("end", "end # b"), "a.rb")
+    assert is_refused(text.replace("c", "b(k)"), old, new, "a.rb")
+    assert is_refused("end\n\ndef b(k)\n  two\n", old, new, "a.rb")

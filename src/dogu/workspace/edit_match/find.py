@@ -373,14 +373,11 @@ def find_elided(folded: FoldedText, old: str, new: str, expected: int | None) ->
         return Refused(
             Why.UNCLEAR, _ELIDED, "old_string leaves lines out that new_string doesn't: send the lines themselves"
         )
-    spans: list[tuple[int, int]] = []
-    places: list[Place] = []
-    for part in parts:
-        found = _places(folded, part)
-        if not found:
-            return None
-        places.append(found[0])
-        spans += [(place.start, place.end) for place in found]
+    found = _found(folded, parts, new_parts)
+    if not all(found):
+        return None
+    places = [each[0] for each in found]
+    spans = [(place.start, place.end) for each in found for place in each]
     if len(spans) > len(parts) or expected not in (1, None):
         reason = "the text around the lines left out is there more than once"
         return Refused(Why.AMBIGUOUS, _ELIDED, reason, tuple(sorted(spans)))
@@ -408,12 +405,21 @@ def _split(text: str) -> tuple[list[str], list[str]]:
     return parts, marks
 
 
-def _places(folded: FoldedText, part: str) -> list[Place]:
-    """Return the place of a part, the first two when it has more."""
-    exact = occurrences(folded.text, part)[:2]
+def _found(folded: FoldedText, parts: list[str], new_parts: list[str]) -> list[list[Place]]:
+    """Return the places of each part; of one that stays, where nothing is written, the first behind the part before."""
+    found: list[list[Place]] = []
+    for part, new_part in zip(parts, new_parts, strict=True):
+        behind = _places(folded, part, found[-1][0].end)[:1] if part == new_part and found and found[-1] else []
+        found.append(behind or _places(folded, part))
+    return found
+
+
+def _places(folded: FoldedText, part: str, start: int = 0) -> list[Place]:
+    """Return the place of a part from `start` on, the first two when it has more."""
+    exact = [at for at in occurrences(folded.text, part) if at >= start][:2]
     if exact:
         return [Place(folded.text, part, align_equal(part, at)) for at in exact]
-    return folded_places(folded, part, at_most=2)
+    return [place for place in folded_places(folded, part, at_most=_MORE_PLACES) if place.start >= start][:2]
 
 
 def _write(place: Place, new: str) -> list[Replacement]:
