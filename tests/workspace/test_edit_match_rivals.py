@@ -76,3 +76,12 @@ def test_the_end_of_a_block_is_the_brace_next_to_it() -> None:
     new = f"{old}\n  more: {{\n    other: 'none'\n  }}\n"
     wanted = text.replace("\n  }\n}", "\n  }\n\n  more: {\n    other: 'none'\n  }\n}")
     assert written(text, old, new, "a.js") == wanted
+
+
+def test_a_drifted_line_that_new_string_has_twice_keeps_the_files_word_only_where_its_neighbours_stay() -> None:
+    text = '@test "a" {\n  run bats one\n  [ "$x" == "before inner" ]\n  [ "$y" == "after" ]\n}\n'
+    old = text.replace(" inner", "")
+    halves = old.replace("one", "two").partition('  [ "$y"')[0], old.replace('"a"', '"b"').replace("one", "three")
+    assert written(text, old, f"{halves[0]}}}\n\n{halves[1]}") is None
+    sibling = old.replace('"a"', '"b"').replace("one", "three")
+    assert written(text, old, f"{old}\n{sibling}") in (None, f"{text}\n{sibling}")

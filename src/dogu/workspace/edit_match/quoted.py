@@ -113,6 +113,12 @@ class _Quote:
         between = range(self.stays[first], self.stays[last] + 1)
         return sum(self.theirs[number].strip() != "" for number in between) == last - first + 1
 
+    def is_told_apart(self, step: _Step) -> bool:
+        """Whether it can be told which lines of `new` the rows are: it has none oftener, or those beside them stay."""
+        keys = [*map(fold, self.theirs)]
+        told = (word_chars(key) == 0 or keys.count(key) <= self.keys.count(key) for key in self.keys[step.i1 : step.i2])
+        return all(told) or self.is_together(max(step.i1 - 1, 0), min(step.i2, self.last))
+
     def changes_below(self, row: int) -> bool:
         """Whether lines below a row come, go or change."""
         return not self.is_together(row, self.last) or any(map(str.strip, self.theirs[self.stays[self.last] + 1 :]))
@@ -238,7 +244,7 @@ class _Place:
             slip = self._slip(step)
             if not slip and self._may_be_typed_so(step):
                 continue
-            lines = self._lines(step) if slip else None
+            lines = self._lines(step) if slip and quote.is_told_apart(step) else None
             if lines is None:
                 return None
             forgiven[slip] = None
