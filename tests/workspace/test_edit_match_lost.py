@@ -42,6 +42,12 @@ def is_refused(text: str, old: str, new: str, path: str = "") -> bool:
         ),
         ("See \\ref{a} of $\\phi$.\n", "See ref{a} of $phi$.", "See ref{a} and $phi$.", "See \\ref{a} and $\\phi$.\n"),
         (
+            "| [aws](#the\\_aws) | >= 5 |\n",
+            "| [aws](#the_aws) | >= 5 |",
+            "| [aws](#the_aws) | >= 6 |",
+            "| [aws](#the\\_aws) | >= 6 |\n",
+        ),
+        (
             "#define A(x)\t((x) - 1)\n",
             "#define A(x) ((x) - 1)",
             "#define A(x) ((x) - 1u)",
@@ -58,6 +64,8 @@ def test_a_line_changes_beside_an_escape_that_both_strings_lost(text: str, old: 
     [
         ('ID = r"^\\d{4}$"\n', 'ID = r"^d{4}$"', 'ID = r"^d+d{4}$"'),
         ('f("a \\"b\\" c");\n', 'f("a "b" c");', 'f("a "b" "c"");'),
+        ("See [aws](#the\\_aws).\n", "See [aws](#the_aws).", "See [aws](#our_aws)."),
+        ("See [aws](#the\\_aws).\n", "See [aws](#the_aws).", "See [aws](#the_aws).\nSee [gcp](#the_gcp)."),
         ('p("C:\\\\x\\\\y.txt")\n', 'p("C:\\x\\y.txt")', 'p("C:\\x\\z\\y.txt")'),
         ("<p>one &amp; two</p>\n", "<p>one & two</p>", "<p>one & two & three</p>"),
         ('f("a \\"b\\" c");\n', 'f("a "b" c");', 'f("a "d" c");'),

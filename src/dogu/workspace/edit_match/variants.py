@@ -101,6 +101,7 @@ _VARIANTS = [
         r"\\|[sSdDwWbB][*+?{]|\[\^?[sSdDwW]|\br['\"]|[(=,]\s*/[^/ ]+/|\bs/[^/]*/[^/]*/",
         sentence("backslashes of a pattern were lost"),
     ),
+    _lost(r"\\[_*<>#~]", "[_*<>#~]", "[_*<>#~]", sentence("one level of escapes was lost")),  # of Markdown's
     _Variant(
         _LOST,
         sentence("backslashes before names were lost"),
