@@ -97,6 +97,13 @@ def ran(place: Path) -> Ran:
             check="sh t.sh",
         ),
         Task("home", "run echo $HOME > where.txt && touch $HOME/mine"),
+        Task(
+            "own",
+            "run cat $HOME/set && echo more >> $HOME/set && touch $HOME/mine $TMPDIR/mine",
+            setup="echo up > $HOME/set",
+            check='test "$(cat $HOME/set)" = up && ! ls $HOME/mine $TMPDIR/mine',
+        ),
+        Task("bare", "run echo x > $HOME/mine", check='test -d "$HOME" && ! ls $HOME/mine && echo y > $HOME/left'),
         Task("hidden", "run ls -a", check_files={"secret.txt": "x"}, check="test -f secret.txt"),
         Task("checks", "write x", check="sleep 60", budget=Bounds(max_turns=9)),
     ]
@@ -160,6 +167,16 @@ def test_a_task_that_was_cut_short_may_still_have_been_done(ran: Ran) -> None:
 
 def test_each_task_has_a_home_of_its_own(ran: Ran) -> None:
     assert f"+{ran.folder}/tasks/home/home" in ran.patch(ran.rows["home"])
+
+
+def test_the_check_has_the_home_that_setup_left_and_the_agents_is_there_again(ran: Ran) -> None:
+    for name, agents in (("own", "up\nmore\n"), ("bare", "x\n")):
+        row, home = ran.rows[name], Path(ran.folder, "tasks", name, "home")
+        assert row.passed, row
+        assert (home / ("set" if name == "own" else "mine")).read_text() == agents
+        assert not (home / "left").exists()
+        assert Path(ran.folder, row.session, "record.jsonl").exists()
+        assert not list(home.parent.glob("home-of-*"))
 
 
 def test_what_the_check_brings_isnt_there_before(ran: Ran) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from anyio import to_thread
+from anyio import CancelScope, to_thread
 
 from dogu.app.sandboxed import command_surroundings, open_sandbox
 from dogu.fleet.container import Container, Machine
@@ -38,11 +38,11 @@ class Commands:
 
     async def set_up(self, text: str) -> Checked:
         """Run what prepares the world."""
-        if self._machine is None:
-            return await self._run(text, None)
-        outcome = await self._run(text, self._machine.container.as_root)
+        outcome = await self._run(text, self._machine.container.as_root if self._machine else None)
         if outcome.exit_code == 0:
-            await self._machine.keep()
+            if self._machine is not None:
+                await self._machine.keep()
+            await to_thread.run_sync(self._world.keep_home)
         return outcome
 
     async def quiet(self) -> None:
@@ -51,11 +51,16 @@ class Commands:
             await self._machine.container.quiet()
 
     async def check(self, text: str) -> Checked:
-        """Run what decides, where nothing but the world is the agent's."""
-        if self._machine is None:
-            return await self._run(text, None)
-        async with self._machine.for_check() as container:
-            return await self._run(text, container)
+        """Run what decides, where nothing but the world's folder is the agent's."""
+        try:
+            await to_thread.run_sync(self._world.give_home)
+            if self._machine is None:
+                return await self._run(text, None)
+            async with self._machine.for_check() as container:
+                return await self._run(text, container)
+        finally:
+            with CancelScope(shield=True):
+                await to_thread.run_sync(self._world.take_home)
 
     async def _run(self, text: str, container: Container | None) -> Checked:
         world = self._world

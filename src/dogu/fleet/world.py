@@ -18,7 +18,7 @@ import msgspec
 
 from dogu.fleet.aside import LINK_MODE, RAW, Aside, WorldError, is_sha256, rows_in, run_git
 from dogu.fleet.container import copy_out
-from dogu.fleet.folders import copy_folder
+from dogu.fleet.folders import check_folder, copy_folder
 from dogu.fleet.rows import Patch
 from dogu.fleet.tasks import Task
 from dogu.language import told
@@ -76,6 +76,40 @@ class World(msgspec.Struct, frozen=True):
             return False
         return True
 
+    def keep_home(self) -> None:
+        """Keep what the home and temporary files are after setup, for the check. Raises OSError, `WorldError`.
+
+        A home that is too large to be copied isn't: the check has the agent's then.
+        """
+        kept = _kept_home(self.place)
+        if not os.listdir(self.home):
+            return
+        try:
+            check_folder(self.home, kept)
+        except WorldError:
+            with open(kept, "xb"):
+                return
+        copy_folder(self.home, kept, kept)
+
+    def give_home(self) -> None:
+        """Have the home be as setup left it, and no temporary files, until `take_home`. Raises OSError."""
+        kept, agents = _kept_home(self.place), _agents_home(self.place)
+        _remove(os.path.join(self.place, "tmp"))
+        if os.path.isfile(kept):
+            return
+        with suppress(FileNotFoundError):  # an agent that nothing confines may have taken it away
+            os.rename(self.home, agents)
+        if os.path.isdir(kept):
+            os.rename(kept, self.home)
+        else:
+            os.mkdir(self.home, 0o700)
+
+    def take_home(self) -> None:
+        """Have the home be the agent's again, with its record. Raises OSError."""
+        if os.path.lexists(_agents_home(self.place)):
+            _remove(self.home)
+            os.rename(_agents_home(self.place), self.home)
+
     def remove(self) -> None:
         """Take away the folder; the home with the record stays."""
         self.clear()
@@ -85,7 +119,8 @@ class World(msgspec.Struct, frozen=True):
     def clear(self) -> None:
         """Take away what no attempt needs any more; its folder stays."""
         self.close()
-        _remove(os.path.join(self.place, "tmp"))
+        for path in (os.path.join(self.place, "tmp"), _kept_home(self.place)):
+            _remove(path)
 
     def close(self) -> None:
         """Let no other attempt go on in it: what the check brings is in it soon. Raises OSError."""
@@ -126,6 +161,14 @@ class Begun(msgspec.Struct, frozen=True):
         """Note it. Raises OSError."""
         with open(_begun(self.world.place), "wb") as file:
             file.write(msgspec.json.encode(self))
+
+
+def _kept_home(place: str) -> str:
+    return os.path.join(place, "home-of-setup")
+
+
+def _agents_home(place: str) -> str:
+    return os.path.join(place, "home-of-agent")
 
 
 def _begun(place: str) -> str:
