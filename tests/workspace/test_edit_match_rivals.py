@@ -85,3 +85,9 @@ def test_a_drifted_line_that_new_string_has_twice_keeps_the_files_word_only_wher
     assert written(text, old, f"{halves[0]}}}\n\n{halves[1]}") is None
     sibling = old.replace('"a"', '"b"').replace("one", "three")
     assert written(text, old, f"{old}\n{sibling}") in (None, f"{text}\n{sibling}")
+
+
+def test_the_name_of_a_block_whose_head_goes_on_below_is_not_another_word() -> None:
+    text = "    pub fn downcast_mut<E>(&mut self) -> Option<&mut E>\n    where\n        E: Display + 'static,\n    {\n"
+    old = text.replace("downcast_mut", "downcast_ref").replace("&mut ", "&")
+    assert written(text, old, old.replace(" + 'static", "")) is None

@@ -407,7 +407,8 @@ class _Place:
     def _is_head(self, number: int) -> bool:
         index = self._index
         line, below = index.line(number), index.line(number + 1) if number + 1 < len(index.keys) else ""
-        return line.rstrip().endswith(OPENERS) or len(indent_of(below)) > len(indent_of(line)) or below.strip() == "{"
+        goes_on = line.rstrip().endswith(OPENERS) or below.strip() in ("{", "where")
+        return goes_on or len(indent_of(below)) > len(indent_of(line))
 
     def _is_brought(self, ours: str, theirs: str) -> bool:
         """Whether new lines have a word of a row that the file hasn't at all, or may have its style."""
