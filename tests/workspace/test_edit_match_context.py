@@ -377,3 +377,20 @@ def test_a_line_goes_on_in_lines_below_where_old_string_leaves_out_the_comment_a
     longer = "  let fallback = isUndefined(given)\n    ? config.fallback?.[key]\n    : given\n"
     assert written(text, old, old.replace(line, longer), "a.ts") == text.replace(line, longer)
     assert written(text, old, old.replace(line, f"  const more = []\n{longer}"), "a.ts") is None
+
+
+@pytest.mark.parametrize(
+    ("head", "is_same"),
+    [
+        ("    static function ($value) {\n", True),
+        ("    function ($other) {\n", False),
+        ("    static callable ($value) {\n", False),
+        ("    functions ($value) {\n", False),
+    ],
+)
+def test_a_head_is_the_same_with_a_word_more_before_its_name(head: str, is_same: bool) -> None:
+    text = "  return $this->assert(\n    function ($value) {\n      return (strlen(trim($value)) > 0);\n    },\n    'is empty'\n  );\n"
+    line, changed = "return (strlen(trim($value)) > 0);", "return strlen(trim($value)) > 0;"
+    old = text.replace("    function ($value) {\n", head)
+    wanted = text.replace(line, changed) if is_same else None
+    assert written(text, old, old.replace(line, changed), "a.php") == wanted

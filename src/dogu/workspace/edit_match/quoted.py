@@ -402,7 +402,9 @@ class _Place:
         mine, file = (WORDS.findall(line.partition("(")[0]) for line in (ours, theirs))
         if WORDS.findall(ours) == WORDS.findall(theirs) and tokens_of(ours)[-1] == tokens_of(theirs)[-1]:
             return not {*tokens_of(ours)} ^ {*tokens_of(theirs)} <= {*"()"}
-        return "(" not in ours or len(mine) < 2 or mine != file
+        is_more = {*mine} < {*file} or {*file} < {*mine}  # as a modifier is, before the same name
+        is_same = is_more and mine[-1:] == file[-1:] and ours.partition("(")[2] == theirs.partition("(")[2]
+        return "(" not in ours or (not is_same and (len(mine) < 2 or mine != file))
 
     def _is_head(self, number: int) -> bool:
         index = self._index
