@@ -252,9 +252,10 @@ class _Matcher:
             for place in folded_places(self._folded, text, at_most=_MOST_MADE) if is_there or not is_short else ():
                 if self._text.count("\n", place.start, place.end) != text.strip().count("\n"):
                     continue
-                is_beside = (place.end <= start or end <= place.start) and old not in self._text
+                is_beside = place.end <= start or end <= place.start
                 is_around = place.start <= start and end <= place.end and len(key) > len(fold(self._text[start:end]))
-                if is_beside or is_around or (text is not made and key not in fold(old)):
+                is_new = is_beside or (text is not made and key not in fold(old))
+                if is_around or (is_new and old not in self._text):
                     reason = "new_string is there already; was this edit made before?"
                     return Refused(Why.UNCLEAR, found.stage, reason, ((place.start, place.end),))
         return None
