@@ -76,8 +76,9 @@ class LocalEngine(Engine):
             try:
                 with anyio.fail_after(deadline_s(self._plan, work)):
                     row = await worker.run(work)
-            except (_LostError, TimeoutError):  # a worker that doesn't end a task in time hangs
-                worker.kill()
+            except (_LostError, TimeoutError) as error:  # a worker that doesn't end a task in time hangs
+                if isinstance(error, TimeoutError):  # to one that is gone, asyncio would miss its end, and say so
+                    worker.kill()
                 tasks.lost(work)
                 return
             if row is None:
