@@ -574,3 +574,29 @@ def test_what_a_killed_fleet_left_half_cloned_is_taken_away_and_cloned_by_anothe
     store.rename(f"{store}.01234567.new")
     world_of(repo, tmp_path)
     assert [path.name for path in store.parent.iterdir() if path.suffix in (".git", ".new")] == [store.name]
+
+
+def test_a_file_that_was_there_and_grew_past_what_a_patch_holds_is_told_at_once(tmp_path: Path) -> None:
+    world = world_of(commit(tmp_path / "repo", {"a.txt": b"one\n"}), tmp_path)
+    os.truncate(Path(world.root, "a.txt"), 1 << 40)
+    with pytest.raises(WorldError, match="the patch is too large: 1,099,511,627,776 bytes"):
+        world.patch(str(tmp_path / "patch"))
+
+
+_ENDS = """
+import threading
+from dogu.fleet import aside
+waiting = threading.Thread(target=aside.run_to_end, args=(["sleep", "600"], b"", 600))
+waiting.start()
+while not aside._running.programs:
+    pass
+aside.end_programs()
+waiting.join()
+print(aside.run_to_end(["sleep", "600"], b"", 600)[0])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no sleep, and no signals")
+def test_what_works_on_worlds_ends_with_the_worker_and_begins_no_more() -> None:
+    done = subprocess.run([sys.executable, "-P", "-c", _ENDS], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "-9\n"

@@ -89,23 +89,65 @@ def run_git(
     counts = _USERS_OWN_HERE if is_reaching else _USERS_OWN
     own = {name: value for name, value in os.environ.items() if counts.match(name)}
     try:
-        done = subprocess.run(
+        status, printed, errors = run_to_end(
             ["git", *_SAFE, *words],
-            cwd=folder,
-            env={**own, **_FIXED, **(_OURS_ALONE if variables is None else variables)},
-            stdout=subprocess.PIPE if into is None else into,
-            stderr=subprocess.PIPE,
-            input=given,
-            timeout=takes_s,
-            check=False,
+            given,
+            takes_s,
+            subprocess.PIPE if into is None else into,
+            folder,
+            {**own, **_FIXED, **(_OURS_ALONE if variables is None else variables)},
         )
-    except subprocess.TimeoutExpired:
-        raise WorldError(told("git took longer than {seconds:.0f} s", seconds=takes_s)) from None
     except FileNotFoundError:
         raise WorldError(told("git isn't installed")) from None
-    if check and (done.returncode or _LEFT_OUT.search(done.stderr)):
-        raise WorldError(_why(done.stderr, done.returncode))
-    return done.stdout or b""
+    if check and (status or _LEFT_OUT.search(errors)):
+        raise WorldError(_why(errors, status))
+    return printed
+
+
+class _Running:
+    """The programs that this process waits for; once it is over, they are ended and none is begun."""
+
+    def __init__(self) -> None:
+        self.programs: set[subprocess.Popen[bytes]] = set()
+        self.is_over = False
+
+
+_running = _Running()
+
+
+def end_programs() -> None:
+    """End git and what else works on worlds here: a thread that waits for it can't be cancelled, and it outlives us."""
+    _running.is_over = True
+    for program in list(_running.programs):
+        program.kill()
+
+
+def run_to_end(
+    words: Sequence[str],
+    given: bytes,
+    takes_s: float,
+    stdout: int | BinaryIO = subprocess.DEVNULL,
+    folder: str | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> tuple[int, bytes, bytes]:
+    """Run a program, at most until `end_programs`; return its status and what it printed to both streams.
+
+    Raises OSError, and `WorldError` for one that takes too long.
+    """
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, stdin=pipe, stdout=stdout, stderr=pipe, cwd=folder, env=environment) as program:
+        _running.programs.add(program)
+        try:
+            if _running.is_over:
+                program.kill()
+            printed, errors = program.communicate(given, takes_s)
+        except subprocess.TimeoutExpired:
+            message = told("{program} took longer than {seconds:.0f} s", program=words[0], seconds=takes_s)
+            raise WorldError(message) from None
+        finally:
+            program.kill()  # one that has ended is passed over
+            _running.programs.discard(program)
+    return program.returncode, printed or b"", errors
 
 
 def _why(said: bytes, code: int) -> str:
@@ -175,7 +217,7 @@ class Aside:
         rows = rows_in(b"" if base == _EMPTY_TREE else self._git("ls-tree", "-r", "-z", "--full-tree", base))
         links = {path: what for path, what in rows.items() if what.startswith(LINK_MODE)}
         found = set(self._found("", "--exclude-standard"))
-        self._check_sizes(found - rows.keys())
+        self._check_sizes(found | rows.keys(), rows)
         wanted = {*rows, *found} - links.keys()
         for path in links:
             wanted.update(self._found(os.fsdecode(path)) if self._is_folder(path) else ())
@@ -206,13 +248,17 @@ class Aside:
                     elif entry.name in _OPENED and not entry.is_symlink() and not entry.is_file():
                         os.unlink(entry.path)
 
-    def _check_sizes(self, new: Iterable[bytes]) -> None:
-        """Raise `WorldError` for a file that is larger than git can hold in a patch, before it reads all of it."""
-        for path in new:
+    def _check_sizes(self, paths: Iterable[bytes], rows: Mapping[bytes, str]) -> None:
+        """Raise `WorldError` for a file, new or of another size than in `rows`, that is larger than git can hold in a
+        patch, before it reads all of it."""
+        for path in paths:
             with suppress(FileNotFoundError, NotADirectoryError):
                 size = os.lstat(os.path.join(os.fsencode(self._root), path)).st_size
-                if size > _LARGEST_FILE_BYTES:
+                if size > _LARGEST_FILE_BYTES and size != self._size_of(rows.get(path, "")):
                     raise WorldError(told("the patch is too large: {size:,} bytes", size=size))
+
+    def _size_of(self, row: str) -> int | None:
+        return int(self._git("cat-file", "-s", row.split()[2])) if " blob " in row else None
 
     def _git(self, *words: str, given: bytes = b"", into: BinaryIO | None = None) -> bytes:
         own = (f"--git-dir={self._place}", f"--work-tree={self._root}")

@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-import subprocess
 import time
 from collections.abc import Iterator
 
-from dogu.fleet.aside import WorldError
+from dogu.fleet.aside import WorldError, run_to_end
 from dogu.language import sentence, told
 from dogu.workspace.system import IS_LINUX
 
@@ -104,16 +103,8 @@ def _copy_whole(source: str, target: str, largest: int) -> None:
             shutil.copy2(source, target, follow_symlinks=False)
         return
     blocks = (largest + _GROWS_BYTES) // 512
-    try:
-        done = subprocess.run(
-            ["sh", "-c", _COPY, str(blocks), source, target],
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            timeout=_TAKES_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise WorldError(told("{program} took longer than {seconds:.0f} s", program="cp", seconds=_TAKES_S)) from None
-    if done.returncode:
-        why = done.stderr.decode(errors="replace").strip().split("\n", 1)[0]
+    words = ["sh", "-c", _COPY, str(blocks), source, target]
+    status, _, errors = run_to_end(words, b"", _TAKES_S)
+    if status:
+        why = errors.decode(errors="replace").strip().split("\n", 1)[0]
         raise WorldError(why or told("{folder} can't be copied: one of its files has no end", folder=source))

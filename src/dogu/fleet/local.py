@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -216,3 +217,5 @@ async def _worker(begin: Begin, limits: SharedLimits) -> AsyncGenerator[_Worker]
             group.cancel_scope.cancel()
     finally:
         await worker.aclose()
+        with contextlib.suppress(OSError, AttributeError):  # git, of one that was killed; Windows has no groups
+            os.killpg(process.pid, signal.SIGKILL)

@@ -11,6 +11,7 @@ import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
+from dogu.fleet.aside import end_programs
 from dogu.fleet.attempt import Attempts
 from dogu.fleet.limits import SharedLimits, Spent
 from dogu.fleet.plan import Plan
@@ -117,6 +118,7 @@ async def _work(received: int, sent: int) -> None:
             async for line in lines_of(received):
                 worker.hear(decoder.decode(line or b""))
             group.cancel_scope.cancel()
+            end_programs()
 
 
 def main() -> None:
