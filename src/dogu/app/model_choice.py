@@ -92,6 +92,11 @@ def provider_of(settings: ModelSettings, environ: Mapping[str, str] = os.environ
     )
 
 
+def is_connected(settings: ModelSettings) -> bool:
+    """Whether a model answers that was meant to; the offline one, where it isn't, plays one for who looks on."""
+    return provider_of(settings) is not providers.OFFLINE or settings.name == providers.OFFLINE.name
+
+
 def key_of(provider: Provider, settings: ModelSettings, environ: Mapping[str, str] = os.environ) -> Key:
     """Return the key for a provider; one in the keyring is looked up when it is needed."""
     given = provider.key(settings.api_key, environ)

@@ -12,7 +12,7 @@ import msgspec
 
 from dogu.agent.budget import usd
 from dogu.app import Options, read_settings
-from dogu.app.model_choice import provider_of
+from dogu.app.model_choice import is_connected
 from dogu.commands.running import run_async
 from dogu.contract import ErrorKind, ToolError
 from dogu.fleet import arena
@@ -27,7 +27,6 @@ from dogu.fleet.report import write_report
 from dogu.fleet.store import Fleet
 from dogu.fleet.tasks import Task, checked, read_tasks
 from dogu.language import joined, plain, say, sentence, told
-from dogu.models.providers import OFFLINE
 from dogu.serve.exit_codes import ExitCode
 from dogu.workspace.event_loop import open_signal_receiver
 from dogu.workspace.truncation import middle_left_out
@@ -190,18 +189,14 @@ def _repository(name: str) -> str:
 
 
 def _drive(fleet: Fleet, options: Options, space: Namespace) -> int:
-    if space.engine == "local" and fleet.needs_model():  # on a cluster the nodes have the key
-        plan = fleet.plan
-        settings = read_settings(Options(root=fleet.folder, settings_file=plan.settings_file, model=plan.model))
-        model = settings.model
-        if provider_of(model) is OFFLINE and model.name != OFFLINE.name:
-            words = say(
-                "No model is connected, so nothing was begun. Set GEMINI_API_KEY, or name a model: "
-                "dogu fleet resume {folder} --model NAME",
-                folder=fleet.folder,
-            )
-            sys.stderr.write(f"{words}\n")
-            return ExitCode.NO_CREDENTIALS
+    if space.engine == "local" and _lacks_model(fleet):  # on a cluster the nodes have the key
+        words = say(
+            "No model is connected, so nothing was begun. Set GEMINI_API_KEY, or name a model: "
+            "dogu fleet resume {folder} --model NAME",
+            folder=fleet.folder,
+        )
+        sys.stderr.write(f"{words}\n")
+        return ExitCode.NO_CREDENTIALS
 
     async def drive() -> int:
         with shown(fleet.counts()) as watch:
@@ -210,6 +205,12 @@ def _drive(fleet: Fleet, options: Options, space: Namespace) -> int:
         return _told(fleet, report, space)
 
     return run_async(drive)
+
+
+def _lacks_model(fleet: Fleet) -> bool:
+    plan = fleet.plan
+    options = Options(root=fleet.folder, settings_file=plan.settings_file, model=plan.model)
+    return fleet.needs_model() and not is_connected(read_settings(options).model)
 
 
 def _engine(fleet: Fleet, options: Options, space: Namespace) -> Engine:

@@ -249,8 +249,10 @@ class Aside:
                         os.unlink(entry.path)
 
     def _check_sizes(self, paths: Iterable[bytes], rows: Mapping[bytes, str]) -> None:
-        """Raise `WorldError` for a file, new or of another size than in `rows`, that is larger than git can hold in a
-        patch, before it reads all of it."""
+        """Raise `WorldError` for a file that is larger than git can hold in a patch, before it reads all of it.
+
+        One that is as large in `rows` is passed over.
+        """
         for path in paths:
             with suppress(FileNotFoundError, NotADirectoryError):
                 size = os.lstat(os.path.join(os.fsencode(self._root), path)).st_size

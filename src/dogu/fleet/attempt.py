@@ -19,7 +19,7 @@ from dogu.agent.session.record import read_record
 from dogu.agent.session.resume import restore
 from dogu.app import Opened, Options, Start, agent_of, read_settings
 from dogu.app.conversation import budget_of
-from dogu.app.model_choice import account_of, open_model, provider_of
+from dogu.app.model_choice import account_of, is_connected, open_model
 from dogu.app.sessions import check_record
 from dogu.contract import ToolError
 from dogu.fleet.aside import WorldError
@@ -32,7 +32,6 @@ from dogu.fleet.tasks import Bounds, Task, Work
 from dogu.fleet.world import Begun, World, make_world, write_files
 from dogu.language import joined, told
 from dogu.models.events import ModelError, Usage
-from dogu.models.providers import OFFLINE
 from dogu.runtime.events import CallFinished, ToolAnswer
 from dogu.runtime.session_folder import StoredSession, read_facts
 from dogu.serve.defects import contained
@@ -170,7 +169,7 @@ class Attempts:
     async def _agent(self, start: Start, bounds: Bounds, found: _Found, world: World) -> None:
         """Have the agent work on it; whatever it comes to, what it did is in the world."""
         model = start.settings.model
-        if provider_of(model) is OFFLINE and model.name != OFFLINE.name:  # which plays a model, for who looks on
+        if not is_connected(model):
             found.ended(Reason.MODEL, told("no model is connected: set a key, or name a model in the settings"))
             return
 

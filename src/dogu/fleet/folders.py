@@ -24,10 +24,14 @@ _GROWS_BYTES = 64 << 20  # a log may while it is copied
 _COPY = 'ulimit -c 0; ulimit -f "$0" 2> /dev/null; exec cp -a --reflink=auto -- "$@"'
 
 
+class UnfitFolderError(WorldError):
+    """A folder that no task may have a copy of: too much, or what is no content."""
+
+
 def check_folder(folder: str, fleet: str) -> int:
-    """Return the size of its largest file, `fleet` left out. Raises OSError, `WorldError` for what can't be copied."""
+    """Return the size of its largest file, `fleet` left out. Raises OSError, `UnfitFolderError`."""
     if not os.path.isdir(folder):
-        raise WorldError(told("{folder} isn't a folder", folder=folder))
+        raise UnfitFolderError(told("{folder} isn't a folder", folder=folder))
     source, left_out = os.path.realpath(folder), os.path.realpath(fleet)
     until = time.monotonic() + _TAKES_S
     total = largest = 0
@@ -36,7 +40,7 @@ def check_folder(folder: str, fleet: str) -> int:
             total += about.st_size
             largest = max(largest, about.st_size)
         if count > _MOST_ENTRIES or total > _MOST_BYTES or time.monotonic() > until:
-            raise WorldError(
+            raise UnfitFolderError(
                 told(
                     "{folder} is too large to be copied for each task (at most {count:,} files and {size} GB): "
                     "name a repository, or a smaller folder",
@@ -51,14 +55,14 @@ def check_folder(folder: str, fleet: str) -> int:
 def copy_folder(folder: str, root: str, fleet: str) -> None:
     """Copy a folder, sharing its blocks where the file system can; the fleet's own folder isn't copied into itself.
 
-    Raises OSError, `WorldError`.
+    Raises OSError, `UnfitFolderError` before anything is copied, and `WorldError`.
     """
     largest = check_folder(folder, fleet)
     _copy(os.path.realpath(folder), root, os.path.realpath(fleet), largest)
 
 
 def _abouts(source: str, left_out: str, name: str) -> Iterator[os.stat_result]:
-    """Look at all that lies in a folder, which is told of by `name`. Raises `WorldError` for what is no content."""
+    """Look at all that lies in a folder, told of by `name`. Raises `UnfitFolderError` for what is no content."""
     device, folders = -1, [source]
     while folders:
         folder = folders.pop()
@@ -66,14 +70,14 @@ def _abouts(source: str, left_out: str, name: str) -> Iterator[os.stat_result]:
             device = os.lstat(folder).st_dev
             if IS_LINUX and not shutil.disk_usage(folder).total:
                 words = sentence("{folder} isn't on a disk: the system makes up its files when they are read")
-                raise WorldError(told(words, folder=name if folder == source else folder))
+                raise UnfitFolderError(told(words, folder=name if folder == source else folder))
         with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.path == left_out:
                     continue
                 about = entry.stat(follow_symlinks=False)
                 if stat.S_ISCHR(about.st_mode) or stat.S_ISBLK(about.st_mode):
-                    raise WorldError(told("{path} is a device: a folder with one isn't copied", path=entry.path))
+                    raise UnfitFolderError(told("{path} is a device: a folder with one isn't copied", path=entry.path))
                 if stat.S_ISDIR(about.st_mode):
                     folders.append(entry.path)
                 yield about

@@ -18,7 +18,7 @@ import msgspec
 
 from dogu.fleet.aside import LINK_MODE, RAW, Aside, WorldError, is_sha256, rows_in, run_git
 from dogu.fleet.container import copy_out
-from dogu.fleet.folders import check_folder, copy_folder
+from dogu.fleet.folders import UnfitFolderError, copy_folder
 from dogu.fleet.rows import Patch
 from dogu.fleet.tasks import Task
 from dogu.language import told
@@ -77,7 +77,7 @@ class World(msgspec.Struct, frozen=True):
         return True
 
     def keep_home(self) -> None:
-        """Keep what the home and temporary files are after setup, for the check. Raises OSError, `WorldError`.
+        """Keep what the home is after setup, for the check. Raises OSError, `WorldError`.
 
         A home that is too large to be copied isn't: the check has the agent's then.
         """
@@ -85,11 +85,10 @@ class World(msgspec.Struct, frozen=True):
         if not os.listdir(self.home):
             return
         try:
-            check_folder(self.home, kept)
-        except WorldError:
+            copy_folder(self.home, kept, kept)
+        except UnfitFolderError:
             with open(kept, "xb"):
                 return
-        copy_folder(self.home, kept, kept)
 
     def give_home(self) -> None:
         """Have the home be as setup left it, and no temporary files, until `take_home`. Raises OSError."""
