@@ -217,5 +217,6 @@ async def _worker(begin: Begin, limits: SharedLimits) -> AsyncGenerator[_Worker]
             group.cancel_scope.cancel()
     finally:
         await worker.aclose()
-        with contextlib.suppress(OSError, AttributeError):  # git, of one that was killed; Windows has no groups
-            os.killpg(process.pid, signal.SIGKILL)
+        if sys.platform != "win32":
+            with contextlib.suppress(OSError):  # git, of one that was killed
+                os.killpg(process.pid, signal.SIGKILL)
