@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import subprocess
 import sys
 from collections import Counter
@@ -35,7 +34,7 @@ from dogu.fleet.wire import (
     line_of,
 )
 from dogu.language import spoken
-from dogu.workspace.system import IS_WINDOWS
+from dogu.workspace.system import IS_WINDOWS, end_group
 
 _ENDS_WITHIN_S = 20.0
 _SEATS = 32  # of a worker: so many agents wait for their models most of the time, and one process has time for all
@@ -217,6 +216,4 @@ async def _worker(begin: Begin, limits: SharedLimits) -> AsyncGenerator[_Worker]
             group.cancel_scope.cancel()
     finally:
         await worker.aclose()
-        if sys.platform != "win32":
-            with contextlib.suppress(OSError):  # git, of one that was killed
-                os.killpg(process.pid, signal.SIGKILL)
+        end_group(process.pid)  # git, of one that was killed

@@ -8,8 +8,10 @@ Standard library only: the launcher asks too.
 from __future__ import annotations
 
 import os
+import signal
 import struct
 import sys
+from contextlib import suppress
 from enum import Enum
 
 if sys.platform != "win32":
@@ -102,6 +104,13 @@ def window_size() -> tuple[int, int, int, int]:
         return 0, 0, 0, 0
     rows, columns, wide, high = struct.unpack("HHHH", said)
     return rows, columns, wide, high
+
+
+def end_group(leader: int) -> None:
+    """Kill what is left of a process group; Windows has none."""
+    if sys.platform != "win32":
+        with suppress(OSError):
+            os.killpg(leader, signal.SIGKILL)
 
 
 def path_of(descriptor: int) -> str:
